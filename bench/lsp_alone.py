@@ -7,15 +7,15 @@ import os
 import subprocess
 from typing import TYPE_CHECKING, Any, Self
 
-from filepact.lsp.capabilities import ServerCapabilities, initialize_params
-from filepact.lsp.failures import RequestFailedError
 from filepact.wire.uris import uri_of
+from filepact_diagnostics.lsp.capabilities import ServerCapabilities, initialize_params
+from filepact_diagnostics.lsp.failures import RequestFailedError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from filepact.lsp.spec import ServerSpec
+    from filepact_diagnostics.lsp.spec import ServerSpec
 
 __all__ = ["Alone"]
 

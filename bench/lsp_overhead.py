@@ -26,8 +26,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from bench.lsp_alone import Alone
 from bench.lsp_projects import PROJECTS, plant
-from filepact.lsp.documents import DiskChange
-from filepact.lsp.pool import ServerPool
+from filepact_diagnostics.lsp.documents import DiskChange
+from filepact_diagnostics.lsp.pool import ServerPool
 from tests.lsp.asking import update_of
 from tests.lsp.real_servers import locate, node_folders, server
 

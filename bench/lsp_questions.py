@@ -25,17 +25,17 @@ from typing import TYPE_CHECKING, Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from bench.lsp_alone import Alone
-from filepact.lsp.documents import DiskChange
-from filepact.lsp.features import ReferencesQuery, RenameQuery
-from filepact.lsp.pool import ServerPool
 from filepact.wire.uris import uri_of
+from filepact_diagnostics.lsp.documents import DiskChange
+from filepact_diagnostics.lsp.features import ReferencesQuery, RenameQuery
+from filepact_diagnostics.lsp.pool import ServerPool
 from tests.lsp.asking import update_of
 from tests.lsp.real_servers import locate, node_folders, server, server_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from filepact.lsp.features import LanguageQuery
+    from filepact_diagnostics.lsp.features import LanguageQuery
 
 README = Path(__file__).resolve().parent / "README.md"
 MARK = "<!-- figures: written by lsp_questions.py -->"

@@ -33,9 +33,9 @@ from bench.lsp_projects import PROJECTS, plant
 from filepact.app import open_workspace
 from filepact.config.settings import Settings
 from filepact.domain.operation import Actor, Session
-from filepact.lsp.documents import DiskChange
-from filepact.lsp.pool import ServerPool
-from filepact.semantic.service import SemanticWorkspace
+from filepact_diagnostics.lsp.documents import DiskChange
+from filepact_diagnostics.lsp.pool import ServerPool
+from filepact_diagnostics.semantic.service import SemanticWorkspace
 from tests.lsp.asking import preview_of, update_of
 from tests.lsp.real_servers import locate, node_folders, server
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from filepact.config.person import TRUST_FILE
 from filepact.domain.deadline import DEFAULT_SECONDS
 from filepact.domain.document import RootId
 from filepact.domain.operation import AuditOptions
@@ -34,28 +33,19 @@ from filepact.workspace.audit import AuditLog
 from filepact.workspace.documents import read_project_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from collections.abc import Set as AbstractSet
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Literal
 
-    from filepact.config.language_servers import LanguageServerSettings, ServerTrust
     from filepact.config.settings import Settings
     from filepact.domain.audit import AuditCheckResult, JournalSummary
     from filepact.domain.operation import JournalCheckResult, SalvageResult, StoreOptions
-    from filepact.domain.server_sandbox import ServerSandbox
     from filepact.fs.locks import ProcessLock
     from filepact.fs.sandbox import SandboxMode, Trial
-    from filepact.lsp.diagnostics import ServerStatus
-    from filepact.lsp.forkserver import ForkServer
-    from filepact.lsp.pool import ServerPool
-    from filepact.lsp.spec import ServerSpec
-    from filepact.semantic.service import SemanticWorkspace
+    from filepact.tools.engine import ChangeJudge
     from filepact.tools.registry import Level, Tier, Toolset
     from filepact.workspace.buffers import Buffers
-    from filepact.workspace.guard import Guard
     from filepact.workspace.workspace import Mode, Workspace
 
-    Locate = Callable[[str], str | None]
 
 __all__ = [
     "OpenFolders",
@@ -64,7 +54,6 @@ __all__ = [
     "calls_no_hook",
     "check_audit",
     "check_state",
-    "confines_servers",
     "forget_host",
     "guarding",
     "journal_roots",
@@ -73,9 +62,6 @@ __all__ = [
     "open_audit",
     "open_folders",
     "open_observed",
-    "open_pool",
-    "open_semantic_workspace",
-    "open_solution",
     "open_toolbox",
     "open_workspace",
     "project_files",
@@ -83,13 +69,10 @@ __all__ = [
     "repair_state",
     "replace_outside",
     "secret_places",
-    "start_fork_server",
     "state_user",
     "try_sandbox",
-    "try_server",
     "who_calls",
     "write_answers",
-    "write_trust",
 ]
 
 _MEBIBYTE = 1_048_576
@@ -98,7 +81,7 @@ _MEBIBYTE = 1_048_576
 def open_toolbox(
     workspace: Workspace,
     *,
-    semantics: SemanticWorkspace | Callable[[], SemanticWorkspace | None] | None = None,
+    semantics: ChangeJudge | Callable[[], ChangeJudge | None] | None = None,
     tier: Tier = "full",
     max_level: Level = "dangerous",
     read_only: bool = False,
@@ -126,42 +109,6 @@ def open_toolbox(
         max_level=max_level,
         read_only=read_only,
         seconds=seconds,
-    )
-
-
-def open_solution(
-    workspace: Workspace,
-    semantics: SemanticWorkspace | None = None,
-    *,
-    name: str = "",
-    only_new: AbstractSet[str] = frozenset(),
-    tier: Tier = "full",
-    max_level: Level = "dangerous",
-    read_only: bool = False,
-) -> Toolset:
-    """The tools of a solution, as many of them as are to be shown.
-
-    Args:
-        workspace: Whose first root is the solution's folder.
-        semantics: Its language servers; None asks nobody.
-        name: The solution's file in that folder; empty for the folder itself.
-        only_new: The servers of which only differences mean something.
-        tier: Only tools of this set and the smaller ones.
-        max_level: Only tools up to this level.
-        read_only: Only tools that look.
-    """
-    from filepact.tools.answers import CALL_SECONDS, Envelope  # noqa: PLC0415 - as above
-    from filepact.tools.registry import Toolset  # noqa: PLC0415 - as above
-    from filepact.tools.solution import SOLUTION_TOOLS  # noqa: PLC0415 - as above
-    from filepact.tools.solution_engine import SolutionEngine  # noqa: PLC0415 - as above
-
-    return Toolset(
-        *(SOLUTION_TOOLS, SolutionEngine(workspace, semantics, name, only_new)),
-        tier=tier,
-        max_level=max_level,
-        read_only=read_only,
-        form=Envelope(),
-        seconds=CALL_SECONDS,
     )
 
 
@@ -392,105 +339,6 @@ def state_user(state_dir: str) -> str:
     return "" if path is None else locked_by(path, *IN_USE)
 
 
-def start_fork_server(
-    diagnosing: LanguageServerSettings, servers: Iterable[ServerSpec], locate: Locate
-) -> ForkServer | None:
-    """The fork server that starts language servers for a process about to confine itself.
-
-    Call it before the process confines itself, and end it when the servers have ended.
-
-    Args:
-        diagnosing: How far servers are used.
-        servers: Those that may be.
-        locate: Where a program is that may be started, or None.
-
-    Returns:
-        None where no server will be started.
-    """
-    if diagnosing.mode == "off" or not _installed(servers, locate):
-        return None
-    from filepact.lsp.failures import ServerExitedError  # noqa: PLC0415 - only servers need it
-    from filepact.lsp.forkserver import ForkServer  # noqa: PLC0415 - the same
-
-    try:
-        return ForkServer.start()
-    except ServerExitedError:
-        return None
-
-
-def open_pool(
-    folders: OpenFolders | Workspace,
-    *,
-    diagnosing: LanguageServerSettings,
-    servers: Sequence[ServerSpec],
-    environment: Mapping[str, str],
-    locate: Locate,
-    fork_server: ForkServer | None = None,
-) -> ServerPool | None:
-    """The language servers of some folders, none of them started yet; None where none can be.
-
-    What a fork server may start for them is settled now.  The other arguments are those of `ServerPool`.
-    """
-    roots = [root.path for root in folders.guard.roots]
-    servers = [one for one in servers if any(map(one.allowed_in, roots))]
-    if diagnosing.mode == "off" or not _installed(servers, locate):
-        return None
-    from filepact.lsp.pool import ServerPool  # noqa: PLC0415 - only where there are some
-
-    return ServerPool(
-        servers,
-        environment,
-        locate,
-        idle=diagnosing.idle,
-        memory=diagnosing.memory * _MEBIBYTE,
-        fork_server=fork_server,
-        sandbox=_server_sandbox(folders.guard),
-    )
-
-
-def open_semantic_workspace(
-    workspace: Workspace, pool: ServerPool | None, diagnosing: LanguageServerSettings
-) -> SemanticWorkspace | None:
-    """The language servers of a workspace, if there are any; close them before the workspace."""
-    if pool is None:
-        return None
-    from filepact.semantic.service import SemanticWorkspace  # noqa: PLC0415 - takes its time
-
-    return SemanticWorkspace(
-        workspace,
-        pool,
-        mode=diagnosing.mode,
-        budget=diagnosing.budget,
-        new_errors=diagnosing.new_errors,
-        warnings=diagnosing.receipts == "warnings",
-    )
-
-
-def confines_servers(settings: Settings) -> bool:
-    """Whether language servers that only disclose are confined to a sandbox, instead of waiting for trust."""
-    from filepact.fs.server_sandbox import can_confine_servers  # noqa: PLC0415 - only servers need it
-
-    return settings.guard.landlock != "off" and can_confine_servers()
-
-
-def _server_sandbox(guard: Guard) -> ServerSandbox:
-    """The sandbox of the language servers of some folders, without what is a server's own."""
-    from filepact.domain.server_sandbox import ServerSandbox  # noqa: PLC0415 - only servers need it
-
-    rules = (guard.policy.rules, guard.policy.fallbacks)
-    roots = tuple(root.path for root in guard.roots)
-    return ServerSandbox("", roots, (), rules=rules, content=guard.net)
-
-
-def write_trust(state_dir: str, trust: ServerTrust) -> None:
-    """Keep what a person trusts; servers that run already learn of it at their next start.
-
-    Raises:
-        StateFailedError: It cannot be written; what was there stays.
-    """
-    write_note(state_dir, TRUST_FILE, trust.to_json())
-
-
 def replace_outside(path: str, data: bytes | None, *, expected: bytes | None, token: str) -> None:
     """Replace one file that lies in no root; see there."""
     from filepact.fs import outside  # noqa: PLC0415 - few commands write settings
@@ -523,15 +371,6 @@ def keep_before_setup(
     return kept
 
 
-def _installed(servers: Iterable[ServerSpec], locate: Locate) -> bool:
-    """Whether any of some servers can be started; all of them are looked for.
-
-    Inside the sandbox only names could still be looked at, and not what is in a folder.
-    """
-    places = [[locate(name) for name in (one.command[0], *one.needs)] for one in servers]
-    return any(all(some) for some in places)
-
-
 def project_files(roots: Sequence[str]) -> tuple[tuple[str, str], ...]:
     """The roots that have a file of rules of their own, each with its text, right or wrong."""
     found: list[tuple[str, str]] = []
@@ -548,37 +387,3 @@ def try_sandbox(workspace: Workspace, *, state_dir: str) -> tuple[int, Trial]:
     from filepact.fs import sandbox  # noqa: PLC0415 - only the doctor needs it
 
     return sandbox.landlock_abi(), sandbox.try_sandbox(workspace.guard.roots, state_dir)
-
-
-def try_server(
-    server: ServerSpec,
-    workspace: Workspace,
-    root: str,
-    files: Mapping[str, str],
-    *,
-    environment: Mapping[str, str],
-    locate: Locate,
-    seconds: float,
-    memory: int,
-) -> ServerStatus:
-    """Start a language server by itself, have it look at files, and end it.
-
-    Args:
-        server: What is to be started.
-        workspace: Its roots and rules count where the server is confined.
-        root: The folder that it is to serve, absolute.
-        files: Texts of files that it knows, by absolute path.
-        environment: All variables that it sees.
-        locate: Where a program is that may be started, or None.
-        seconds: How long to wait for its diagnostics.
-        memory: MiB that it may take.
-    """
-    from filepact.lsp.pool import ServerPool  # noqa: PLC0415 - only the doctor needs it
-
-    sandbox = _server_sandbox(workspace.guard)
-    pool = ServerPool((server,), environment, locate, memory=memory * _MEBIBYTE, sandbox=sandbox)
-    try:
-        pool.ask(root, files, {}, seconds, patient=True).result()
-        return pool.status()[0]
-    finally:
-        pool.close()

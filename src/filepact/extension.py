@@ -17,10 +17,11 @@ from filepact.errors import InvalidParamsError
 from filepact.values import dataclass, field
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from contextlib import ExitStack
 
     from filepact.domain.operation import StoreOptions
+    from filepact.domain.policy import Layer
     from filepact.fs.root import Root
     from filepact.fs.state import StateFolder
     from filepact.workspace.journal import JournalDatabase
@@ -31,10 +32,13 @@ __all__ = [
     "Extension",
     "SettingInfo",
     "extensions",
+    "extensions_of",
     "open_chat",
     "open_database",
+    "open_diagnostics",
     "open_frame",
     "open_publisher",
+    "reason_against",
 ]
 
 _GROUP: Final = "filepact.extensions"
@@ -71,6 +75,10 @@ class Extension:
         read_settings: Makes one value of them, of no table the defaults; is told the file's keys, its text and its
             name.  Raises InvalidParamsError for what is wrong.  Where it makes `StoreOptions`, the journal is there.
         setting_keys: Their keys, each an attribute of that value, for the template, the schema and `filepact config show`.
+        in_force: What a value comes to, with the defaults in; told with one of `read_settings`.
+        join: What a person's value, or None, comes to beneath an administrator's.  None where an administrator's file
+            has no place for its tables.
+        against_projects: Why a project's file has no place for its tables, as the end of a sentence.
         schema: JSON schema of the tables whose keys a person names.
         stores: What the address of a journal begins with that it opens.
         open_store: Opens one, under the name of the state folder; None where it has no journals.
@@ -79,6 +87,10 @@ class Extension:
         open_chat: Opens what puts changes that wait to a person in their chat: is told the settings of the server, what ends
             it, and what is above the client's program, and answers an `ElicitationHandler` for a workspace.
         open_frame: Makes the `FrameHandler` of a workspace, with that one or None; both are types of a floor above.
+        open_diagnostics: Opens what judges changes by their diagnostics: is told the settings and the state folder.  None
+            where it judges nothing.
+        check: What `filepact doctor` says of it: is told a workspace, the settings, the state folder, whether to start
+            programs, and what to tell of those that take their time; answers with `CheckResult`, a type of a floor above.
         extras: What only some people need, by the name of the extra: a module that it brings, and what that is for.
     """
 
@@ -87,39 +99,90 @@ class Extension:
     tables: tuple[str, ...] = ()
     read_settings: Callable[[Mapping[str, Any], str, str], Any] = lambda _found, _text, _name: None
     setting_keys: Callable[[], tuple[SettingInfo, ...]] = tuple
+    in_force: Callable[[Any], Any] = lambda value: value
+    join: Callable[[Any, Any], Any] | None = None
+    against_projects: str = ""
     schema: Mapping[str, Any] = field(default_factory=dict)
     stores: tuple[str, ...] = ()
     open_store: Callable[[StoreOptions, str], JournalDatabase] | None = None
     open_publisher: Callable[[StateFolder, Sequence[Root]], ChangePublisher] | None = None
     open_chat: Callable[[Any, ExitStack, str], Callable[[Workspace], Any]] | None = None
     open_frame: Callable[[Workspace, Any], Any] | None = None
+    open_diagnostics: Callable[[Any, str], Any] | None = None
+    check: Callable[[Workspace, Any, str, bool, Callable[[str], None]], Iterator[Any]] | None = None
     extras: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+
+    def tables_of(self, layer: Layer) -> tuple[str, ...]:
+        """The tables that a file of a layer may hold of it."""
+        if layer == "person" or (layer == "administrator" and self.join is not None):
+            return self.tables
+        return ()
+
+    def joined(self, mine: Any, above: Any) -> Any:
+        """The value of a person, or None, beneath that of an administrator."""
+        return above if self.join is None else self.join(mine, above)
 
 
 @cache
 def extensions() -> tuple[Extension, ...]:
     """Return the extensions of all installed packages, by name; of two with one name, the first on Python's path."""
+    points = _points("")
+    return tuple(_loaded(points[name]) for name in sorted(points))
+
+
+@cache
+def _own(name: str) -> Extension | None:
+    """An extension that comes with filepact, without a look at other packages, of which there may be hundreds."""
+    place = _points("filepact-").get(name)
+    return None if place is None else _loaded(place)
+
+
+def _loaded(place: str) -> Extension:
+    module, _, value = place.partition(":")
+    found: Extension = getattr(import_module(module), value)
+    return found
+
+
+def _points(start: str) -> dict[str, str]:
+    """The entry points of our group, by name, of packages whose name begins so; as installers write them."""
+    # `importlib.metadata` does the same, and takes as long to load as the whole command line.
     points: dict[str, str] = {}
     for folder in filter(os.path.isabs, sys.path):
-        for name, place in _points_in(folder):
-            points.setdefault(name, place)
-    parts = (points[name].partition(":") for name in sorted(points))
-    return tuple(getattr(import_module(module), value) for module, _, value in parts)
+        with suppress(OSError):
+            for name in os.listdir(folder):
+                if not (name.startswith(start) and name.endswith(".dist-info")):
+                    continue
+                with suppress(OSError), open(f"{folder}/{name}/{_FILE}", encoding="utf-8") as file:
+                    _, _, after = file.read().partition(f"[{_GROUP}]\n")
+                    for line in after.partition("\n[")[0].splitlines():
+                        point, equals, place = line.partition("=")
+                        if equals:
+                            points.setdefault(point.strip(), place.strip())
+    return points
 
 
-def _points_in(folder: str) -> Iterator[tuple[str, str]]:
-    """The entry points of our group in a folder of Python's path, as installers write them."""
-    # `importlib.metadata` does the same, and takes as long to load as the whole command line.
-    with suppress(OSError):
-        for name in os.listdir(folder):
-            if not name.endswith(".dist-info"):
-                continue
-            with suppress(OSError), open(f"{folder}/{name}/{_FILE}", encoding="utf-8") as file:
-                _, _, after = file.read().partition(f"[{_GROUP}]\n")
-                for line in after.partition("\n[")[0].splitlines():
-                    point, equals, place = line.partition("=")
-                    if equals:
-                        yield point.strip(), place.strip()
+def extensions_of(tables: Iterable[str]) -> list[Extension]:
+    """Return the extensions that read some tables of the settings; one that a table is called after is looked for first."""
+    wanted = set(tables)
+    named = [one for table in sorted(wanted) if (one := _own(table)) and table in one.tables]
+    if wanted <= {table for one in named for table in one.tables}:
+        return named
+    return [one for one in extensions() if not wanted.isdisjoint(one.tables)]
+
+
+def reason_against(table: str) -> str:
+    """Why a project's file has no place for a table of an extension, as the end of a sentence; empty if none says so."""
+    return next((one.against_projects for one in extensions() if table in one.tables), "")
+
+
+def open_diagnostics(settings: Any, state: str) -> Any:
+    """Return what judges changes by their diagnostics, from the extension that does; as `Extension` says."""
+    found = _own("diagnostics")
+    if found is None or found.open_diagnostics is None:
+        raise InvalidParamsError(
+            "nothing that is installed asks language servers", hint="Install filepact again."
+        )
+    return found.open_diagnostics(settings, state)
 
 
 def open_database(store: StoreOptions, name: str) -> JournalDatabase:

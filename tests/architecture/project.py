@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import ast
 import gc
-import importlib
 import re
 import tomllib
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from types import ModuleType
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "filepact"
@@ -49,14 +44,6 @@ def syntax(path: Path) -> ast.Module:
     finally:
         if collects:
             gc.enable()
-
-
-def present(name: str) -> ModuleType | None:
-    """A module of the package, or None where it is not built yet."""
-    path = PACKAGE.joinpath(*name.split("."))
-    if not path.is_dir() and not path.with_suffix(".py").exists():
-        return None
-    return importlib.import_module(f"filepact.{name}")
 
 
 def headings(document: Path, level: int = 2) -> dict[str, str]:

@@ -11,7 +11,11 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from acp_conformance import GROUPS
-from tests.architecture.project import REFERENCE, present
+from filepact.faces import cli
+from filepact.tools.engine import SERVER_TOOLS
+from filepact_diagnostics.lsp.builtin import builtin_servers
+from filepact_diagnostics.solution import SOLUTION_TOOLS
+from tests.architecture.project import REFERENCE
 from tests.lsp.random_edits import LANGUAGES
 from tests.lsp.situations import CASES
 from tests.lsp.sync_trees import PROJECTS
@@ -171,15 +175,11 @@ their titles in the protocol's documentation; *best practices* stand in the long
 
 
 def tools_page() -> str:
-    engine = present("tools.engine")
-    tools = () if engine is None else engine.SERVER_TOOLS
-    return "\n".join([_TOOLS, *(_tool(tool) for tool in tools)])
+    return "\n".join([_TOOLS, *map(_tool, SERVER_TOOLS)])
 
 
 def solution_page() -> str:
-    solution = present("tools.solution")
-    tools = () if solution is None else solution.SOLUTION_TOOLS
-    return "\n".join([_SOLUTION.rstrip(), "", *(_tool(tool) for tool in tools)])
+    return "\n".join([_SOLUTION.rstrip(), "", *map(_tool, SOLUTION_TOOLS)])
 
 
 def _tool(tool: Any) -> str:
@@ -219,9 +219,6 @@ def _cell(text: str) -> str:
 
 
 def commands_page() -> str:
-    cli = present("faces.cli")
-    if cli is None:
-        return _COMMANDS
     parser = cli.build_parser()
     page = [
         _COMMANDS,
@@ -297,7 +294,7 @@ def checks_page() -> str:
 _SERVERS = """\
 # Language servers
 
-<!-- Made by scripts/reference from the tables themselves; change src/filepact/lsp/builtin.py instead of this page. -->
+<!-- Made by scripts/reference from the tables themselves; change packages/filepact-diagnostics/src/filepact_diagnostics/lsp/builtin.py instead of this page. -->
 
 Those that are known without settings, in order of preference: of one role, the first that is installed serves a file, unless the project has settings for another. None
 comes with filepact. `filepact doctor` lists the same with what was found, and
@@ -385,11 +382,10 @@ _USE = {
 
 def servers_page() -> str:
     """What `reference/language-servers.md` has to say."""
-    known = present("lsp.builtin")
     rows = [
         f"| `{one.name}` | {one.role} | {', '.join(f'`{glob}`' for glob, _ in one.files)} "
         f"| {one.install} | {_USE[one.risk]} | {_proof(one)} | {_held_to(one.name)} |\n"
-        for one in (() if known is None else known.builtin_servers())
+        for one in builtin_servers()
     ]
     return _SERVERS + "".join(rows) + _SERVERS_END
 

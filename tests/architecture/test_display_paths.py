@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 ALLOWED = {
     "domain.permission_log": "what a record of an agent's question shows",
     "filepact_acp": "messages to editors and agents",
-    "faces.cli.servers": "what language servers are asked about",
-    "semantic": "URIs of language servers",
-    "tools.solution_engine": "what language servers are asked about",
+    "filepact_diagnostics.command": "what language servers are asked about",
+    "filepact_diagnostics.semantic": "URIs of language servers",
+    "filepact_diagnostics.solution_engine": "what language servers are asked about",
     "workspace.permission_log": "what a record of an agent's question shows",
     "workspace.buffers": "one key for a file in a root inside a root",
     "workspace.documents": "what sections of .editorconfig are compared with",

@@ -244,17 +244,13 @@ ALLOWED: dict[str, dict[str, str]] = {
         "os.path.lexists": "whether a folder above is a repository's top; names only",
         "pathlib.": "the present folder and those above it; names only",
     },
-    "faces.cli.programs": {
-        "os.environ": "what language servers see of it, name by name",
-        "os.path.realpath": "whether a program lies in a root; names only",
+    "faces.cli.serve": {
+        "os.environ": "which conversation the host names",
         **dict.fromkeys(
-            ("os.access", "os.path.isfile", "os.stat"),
-            "the programs of language servers, as `shutil.which` does, which is slow to load",
+            ("os.access", "os.path.exists", "subprocess."),
+            "whether what is loaded later has been compiled, and who compiles it",
         ),
-        "os.path.exists": "whether what is loaded later has been compiled",
-        "subprocess.": "those that a server needs and that say themselves whether they can be used",
     },
-    "faces.cli.serve": {"os.environ": "which conversation the host names"},
     "faces.cli.tour": {
         "pathlib.": OWN_FOLDER,
         "shutil.rmtree": OWN_FOLDER,
@@ -267,21 +263,30 @@ ALLOWED: dict[str, dict[str, str]] = {
         "pathlib.": OWN_FOLDER,
         "shutil.copyfile": "copies a folder that the person names",
     },
-    "lsp.forkserver": dict.fromkeys(
+    "filepact_diagnostics.programs": {
+        "os.environ": "what language servers see of it, name by name",
+        "os.path.realpath": "whether a program lies in a root; names only",
+        **dict.fromkeys(
+            ("os.access", "os.path.isfile", "os.stat"),
+            "the programs of language servers, as `shutil.which` does, which is slow to load",
+        ),
+        "subprocess.": "those that a server needs and that say themselves whether they can be used",
+    },
+    "filepact_diagnostics.lsp.forkserver": dict.fromkeys(
         (
             *("os.kill", "os.posix_spawn", "os.POSIX_SPAWN_OPEN", "os.set_inheritable"),
             *("os.waitpid", "_socket."),
         ),
         "the fork server, and its line",
     ),
-    "lsp.process": dict.fromkeys(
+    "filepact_diagnostics.lsp.process": dict.fromkeys(
         (
             *("os.close", "os.killpg", "os.pipe", "os.read", "os.set_blocking", "os.write"),
             *("socket.", "subprocess."),
         ),
         "a language server's process, its pipes, its supervisor and the line to that",
     ),
-    "lsp.supervisor": dict.fromkeys(
+    "supervisor": dict.fromkeys(
         (
             *("ctypes.", "open", "os._exit", "os.chdir", "os.close", "os.closerange"),
             *("os.dup2", "os.environ"),

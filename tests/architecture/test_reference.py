@@ -10,6 +10,9 @@ import pytest
 
 import filepact
 from filepact.errors import CODES
+from filepact.faces import cli
+from filepact.tools.engine import SERVER_TOOLS
+from filepact_diagnostics.solution import SOLUTION_TOOLS
 from tests.architecture.project import (
     DOCUMENTS,
     MODULES,
@@ -17,7 +20,6 @@ from tests.architecture.project import (
     ROOT,
     dotted,
     headings,
-    present,
     syntax,
 )
 from tests.architecture.reference import PAGES, commands
@@ -56,17 +58,14 @@ def test_the_page_says_what_the_code_says(page: str) -> None:
 
 
 def test_every_tool_and_every_parameter_says_what_it_is_for() -> None:
-    engine, solution = present("tools.engine"), present("tools.solution")
-    tools = () if engine is None else engine.SERVER_TOOLS
-    for tool in (*tools, *(() if solution is None else solution.SOLUTION_TOOLS)):
+    for tool in (*SERVER_TOOLS, *SOLUTION_TOOLS):
         assert tool.description, tool.name
         for name, schema in tool.schema["properties"].items():
             assert schema.get("description"), f"{tool.name}.{name}"
 
 
 def test_every_command_and_every_argument_says_what_it_is_for() -> None:
-    cli = present("faces.cli")
-    for name, parser in () if cli is None else commands(cli.build_parser()):
+    for name, parser in commands(cli.build_parser()):
         assert parser.description, name
         for action in parser._actions:
             assert action.help, f"{name} {action.dest}"

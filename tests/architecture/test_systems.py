@@ -29,7 +29,7 @@ ALLOWED = {
     "fs.server_sandbox": "the same",
     "fs.path_form": "each system takes other names for something else",
     "fs.state": "the name of the machine, and nothing of the system",
-    "lsp.supervisor": "a process that starts without anything of ours: Linux alone hands orphans on",
+    "supervisor": "a process that starts without anything of ours: Linux alone hands orphans on",
     "config.folders": "folders of a person, which platformdirs knows, and Linux' without loading it",
     "config.person": "the same",
     "faces.hooks.daemon": "Linux alone tells that a process has ended which is not a child",

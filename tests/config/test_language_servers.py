@@ -7,16 +7,17 @@ import sys
 
 import pytest
 
-from filepact.config.language_servers import (
-    LanguageServerOptions,
-    LanguageServerSettings,
-    ServerTrust,
-)
 from filepact.config.layers import SettingsSource
 from filepact.config.rule_files import find_problems, read_project
 from filepact.config.settings import Settings, parse_settings
 from filepact.errors import InvalidParamsError
-from filepact.lsp.builtin import builtin_servers
+from filepact_diagnostics.lsp.builtin import builtin_servers
+from filepact_diagnostics.settings import (
+    LanguageServerOptions,
+    LanguageServerSettings,
+    ServerTrust,
+    options_of,
+)
 
 FILE = "f.toml"
 MINE = '[servers.mine]\ncommand = ["mine"]\nfiles = {"*.py" = "python"}\n'
@@ -26,14 +27,14 @@ ADMINISTRATOR = SettingsSource("administrator", FILE)
 def both(administrator: str, person: str) -> LanguageServerOptions:
     """What is in force where both files speak."""
     above = parse_settings(administrator, name=FILE, source=ADMINISTRATOR)
-    return parse_settings(person, name=FILE).language_servers.beneath(above.language_servers)
+    return options_of(parse_settings(person, name=FILE)).beneath(options_of(above))
 
 
 def test_where_nothing_is_said_the_defaults_count() -> None:
-    assert parse_settings("", name=FILE).diagnosing == LanguageServerSettings(
+    assert options_of(parse_settings("", name=FILE)).diagnosing == LanguageServerSettings(
         "auto", 2.0, "allow", 600.0, 2048
     )
-    assert parse_settings("", name=FILE).servers == builtin_servers()
+    assert options_of(parse_settings("", name=FILE)).servers == builtin_servers()
     assert both("", "").diagnosing == LanguageServerSettings()
 
 
@@ -54,7 +55,7 @@ def test_where_nothing_is_said_the_defaults_count() -> None:
 def test_the_word_alone_or_a_table_sets_how_far_servers_are_used(
     text: str, expected: LanguageServerSettings
 ) -> None:
-    assert parse_settings(text, name=FILE).diagnosing == expected
+    assert options_of(parse_settings(text, name=FILE)).diagnosing == expected
 
 
 @pytest.mark.parametrize(
@@ -106,7 +107,7 @@ def test_what_is_wrong_is_refused_with_file_line_and_key(
 
 def test_a_server_that_a_file_names_goes_before_those_that_it_does_not() -> None:
     text = MINE + "[servers.ty]\nfirst = 3\n[servers.basedpyright]\nenabled = false\n"
-    found = parse_settings(text, name=FILE).servers
+    found = options_of(parse_settings(text, name=FILE)).servers
     names = [one.name for one in found]
     assert names[:2] == ["mine", "ty"]
     assert "basedpyright" not in names
@@ -198,8 +199,9 @@ def test_a_file_that_names_no_server_loads_nothing_about_servers() -> None:
     program = (
         "import sys\n"
         "from filepact.config.settings import parse_settings\n"
-        "parse_settings('diagnostics = \"auto\"', name='f').diagnosing\n"
-        "print([name for name in sys.modules if name.startswith('filepact.lsp')])\n"
+        "from filepact_diagnostics.settings import options_of\n"
+        "options_of(parse_settings('diagnostics = \"auto\"', name='f')).diagnosing\n"
+        "print([name for name in sys.modules if name.startswith('filepact_diagnostics.lsp')])\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
@@ -213,7 +215,7 @@ def test_settings_stay_values() -> None:
 
 def test_servers_with_a_risk_are_for_agents_only_where_they_are_trusted() -> None:
     def names(text: str) -> tuple[set[str], set[str]]:
-        settings = parse_settings(text, name=FILE)
+        settings = options_of(parse_settings(text, name=FILE))
         return (
             {one.name for one in settings.agents_servers(ServerTrust())},
             {one.name for one in settings.peoples_servers()},
@@ -224,13 +226,15 @@ def test_servers_with_a_risk_are_for_agents_only_where_they_are_trusted() -> Non
     assert not {"clangd", "typescript", "rust-analyzer"} & agents
     assert {"clangd", "typescript"} <= people
     assert "rust-analyzer" not in people
-    confined = parse_settings("", name=FILE).agents_servers(ServerTrust(), confines=True)
+    confined = options_of(parse_settings("", name=FILE)).agents_servers(
+        ServerTrust(), confines=True
+    )
     by_name = {one.name: one for one in confined}
     assert by_name["clangd"].is_confined("/a")
     assert by_name["typescript"].is_confined("/a")
     assert by_name["filepact-csharp"].is_confined("/a")
     assert not by_name["ruff"].is_confined("/a")
-    for_people = parse_settings("", name=FILE).peoples_servers(confines=True)
+    for_people = options_of(parse_settings("", name=FILE)).peoples_servers(confines=True)
     assert [one.name for one in for_people if one.is_confined("/a")] == ["filepact-csharp"]
     assert "rust-analyzer" not in by_name
     agents, people = names("[servers.clangd]\ntrusted = true\n")

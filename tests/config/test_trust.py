@@ -5,12 +5,11 @@ import stat
 
 import pytest
 
-from filepact.app import write_trust
-from filepact.config.language_servers import ServerTrust
-from filepact.config.person import read_trust
 from filepact.config.settings import parse_settings
 from filepact.errors import StateFailedError
-from filepact.lsp.pool import ServerPool
+from filepact_diagnostics.lsp.pool import ServerPool
+from filepact_diagnostics.opening import write_trust
+from filepact_diagnostics.settings import ServerTrust, options_of, read_trust
 
 TRUSTING = ServerTrust().with_folder("clangd", "/home/me/c").with_folder("typescript", "/home/me")
 
@@ -64,7 +63,9 @@ def test_what_cannot_be_written_changes_nothing(tmp_path):
 
 
 def test_a_server_that_is_confined_elsewhere_is_not_where_it_is_trusted():
-    servers = parse_settings("", name="filepact.toml").agents_servers(TRUSTING, confines=True)
+    servers = options_of(parse_settings("", name="filepact.toml")).agents_servers(
+        TRUSTING, confines=True
+    )
     (clangd,) = (one for one in servers if one.name == "clangd")
     assert all(map(clangd.allowed_in, ("/home/me/c", "/other")))
     assert [clangd.is_confined(one) for one in ("/home/me/c", "/home/me/c/deep", "/other")] == [
@@ -73,7 +74,7 @@ def test_a_server_that_is_confined_elsewhere_is_not_where_it_is_trusted():
 
 
 def test_a_trusted_server_works_in_that_folder_and_beneath_it_only():
-    servers = parse_settings("", name="filepact.toml").agents_servers(TRUSTING)
+    servers = options_of(parse_settings("", name="filepact.toml")).agents_servers(TRUSTING)
     found = {one.name: one for one in servers}
     assert {"clangd", "typescript", "ruff"} <= found.keys()
     assert "gopls" not in found

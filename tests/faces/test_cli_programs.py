@@ -15,8 +15,8 @@ from filepact.app import journal_roots, open_workspace, read_answers, write_answ
 from filepact.config.settings import Settings
 from filepact.domain.operation import Actor, Session
 from filepact.faces.cli import isolated_command
-from filepact.faces.cli.programs import CHANGEABLE, Programs
 from filepact_acp.command import _sessions
+from filepact_diagnostics.programs import CHANGEABLE, Programs
 
 GREETING = {
     "protocolVersion": "2025-06-18",

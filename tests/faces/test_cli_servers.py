@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from filepact.app import confines_servers
 from filepact.config.settings import Settings
 from filepact.faces.cli.wording import with_install_line
-from filepact.lsp.builtin import builtin_servers
+from filepact_diagnostics.lsp.builtin import builtin_servers
+from filepact_diagnostics.opening import confines_servers
 from tests.lsp.fakes import PROGRAM
 
 if TYPE_CHECKING:

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
 ASK = """
 import sys
-from filepact.faces.cli.programs import compile_ahead
-asked = compile_ahead()
+from filepact.faces.cli.serve import compile_ahead
+from filepact_diagnostics.opening import Diagnostics
+asked = compile_ahead(Diagnostics.later)
 sys.exit(asked.__self__.wait() if hasattr(asked, "__self__") else 77)
 """
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from filepact.app import write_trust
-from filepact.config.language_servers import ServerTrust
 from filepact.fs import sandbox
+from filepact_diagnostics.opening import write_trust
+from filepact_diagnostics.settings import ServerTrust
 from tests.faces.test_sandbox import base, served
 from tests.lsp.fakes import PROGRAM, wait_for_end
 from tests.needs import PROCESSES

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from filepact.lsp.diagnostics import DiagnosticsDiff, compare
+from filepact_diagnostics.lsp.diagnostics import DiagnosticsDiff, compare
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from filepact.lsp.diagnostics import FileDiagnostics, ServerDiagnostics
-    from filepact.lsp.documents import DiskChange
-    from filepact.lsp.pool import ServerPool
-    from filepact.semantic.updates import UpdateDiagnostics
+    from filepact_diagnostics.lsp.diagnostics import FileDiagnostics, ServerDiagnostics
+    from filepact_diagnostics.lsp.documents import DiskChange
+    from filepact_diagnostics.lsp.pool import ServerPool
+    from filepact_diagnostics.semantic.updates import UpdateDiagnostics
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ import pytest
 
 import filepact
 from filepact.fs import sandbox
-from filepact.lsp.builtin import TABLES
+from filepact_diagnostics.lsp.builtin import TABLES
 from tests.lsp.fakes import left_of, processes_with
 from tests.lsp.random_edits import LANGUAGES, Edits
 from tests.lsp.real_servers import Tree, locate, node_folders, server

@@ -9,11 +9,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from filepact.lsp.pool import ServerPool
-from filepact.lsp.spec import parse_servers
+from filepact_diagnostics.lsp.pool import ServerPool
+from filepact_diagnostics.lsp.spec import parse_servers
 
 if TYPE_CHECKING:
-    from filepact.lsp.spec import ServerSpec
+    from filepact_diagnostics.lsp.spec import ServerSpec
 
 PROGRAM = str(Path(__file__).parent / "fake_server.py")
 PAUSES = (0.0, 0.1, 0.2, 0.2)

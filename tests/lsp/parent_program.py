@@ -13,9 +13,9 @@ import sys
 from filepact.domain.server_sandbox import ServerSandbox
 from filepact.fs.root import Root
 from filepact.fs.sandbox import confine
-from filepact.lsp.forkserver import ForkServer
-from filepact.lsp.pool import ServerPool
-from filepact.lsp.spec import parse_servers
+from filepact_diagnostics.lsp.forkserver import ForkServer
+from filepact_diagnostics.lsp.pool import ServerPool
+from filepact_diagnostics.lsp.spec import parse_servers
 
 
 def main() -> None:

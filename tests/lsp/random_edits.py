@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
-    from filepact.lsp.documents import DiskChange
+    from filepact_diagnostics.lsp.documents import DiskChange
     from tests.lsp.real_servers import Tree
 
 MODULES = 4

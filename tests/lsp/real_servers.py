@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from filepact.domain.server_sandbox import ServerSandbox
-from filepact.lsp.builtin import builtin_servers
-from filepact.lsp.documents import DiskChange
-from filepact.lsp.pool import ServerPool
-from filepact.lsp.spec import parse_servers
+from filepact_diagnostics.lsp.builtin import builtin_servers
+from filepact_diagnostics.lsp.documents import DiskChange
+from filepact_diagnostics.lsp.pool import ServerPool
+from filepact_diagnostics.lsp.spec import parse_servers
 from tests.lsp.asking import Preview, delta_of, preview_of, report_of
 from tests.lsp.csharp_toolchain import ToolchainError, toolchain
 from tests.node_programs import NodeError, install
@@ -24,9 +24,9 @@ from tests.node_programs import NodeError, install
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from filepact.lsp.diagnostics import FileDiagnostics
-    from filepact.lsp.spec import ServerSpec
     from filepact_csharp.toolchain import Toolchain
+    from filepact_diagnostics.lsp.diagnostics import FileDiagnostics
+    from filepact_diagnostics.lsp.spec import ServerSpec
 
 SECONDS = 150.0
 """Far more than any answer takes; what is slower fails."""

@@ -26,7 +26,7 @@ from tests.lsp.real_servers import SECONDS, Tree
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from filepact.lsp.diagnostics import Diagnostic
+    from filepact_diagnostics.lsp.diagnostics import Diagnostic
 
 Case = tuple[str, str, str, set[tuple[int, str]]]
 

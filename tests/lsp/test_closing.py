@@ -7,7 +7,7 @@ import threading
 from concurrent.futures import wait
 from typing import TYPE_CHECKING
 
-from filepact.lsp.pool import ServerPool
+from filepact_diagnostics.lsp.pool import ServerPool
 from tests.lsp.fakes import SECONDS, fake
 
 if TYPE_CHECKING:

@@ -10,18 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from filepact.lsp import supervisor
-from filepact.lsp.capabilities import initialize_params
-from filepact.lsp.client import LanguageClient
-from filepact.lsp.failures import (
-    RequestFailedError,
-    RequestTimeoutError,
-    ServerError,
-    ServerExitedError,
-)
-from filepact.lsp.forkserver import ProcessOptions
-from filepact.lsp.peer import ClientProtocol
-from filepact.lsp.process import ServerProcess
 from filepact.wire.framing import FrameReader, frame
 from filepact.wire.messages import (
     CONTENT_MODIFIED,
@@ -29,6 +17,18 @@ from filepact.wire.messages import (
     METHOD_NOT_FOUND,
     SERVER_CANCELLED,
 )
+from filepact_diagnostics.lsp import supervisor
+from filepact_diagnostics.lsp.capabilities import initialize_params
+from filepact_diagnostics.lsp.client import LanguageClient
+from filepact_diagnostics.lsp.failures import (
+    RequestFailedError,
+    RequestTimeoutError,
+    ServerError,
+    ServerExitedError,
+)
+from filepact_diagnostics.lsp.forkserver import ProcessOptions
+from filepact_diagnostics.lsp.peer import ClientProtocol
+from filepact_diagnostics.lsp.process import ServerProcess
 from tests.lsp.fakes import PROGRAM, fake
 
 if TYPE_CHECKING:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from filepact.lsp.diagnostics import (
+from filepact.text.lines import Position
+from filepact_diagnostics.lsp.diagnostics import (
     Diagnostic,
     DiagnosticsHistory,
     FileDiagnostics,
@@ -12,8 +13,7 @@ from filepact.lsp.diagnostics import (
     read_diagnostics,
     weakest,
 )
-from filepact.lsp.sync import RacyTexts
-from filepact.text.lines import Position
+from filepact_diagnostics.lsp.sync import RacyTexts
 
 TEXT = "é = '😀' + x\nsecond\n"
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filepact.lsp.documents import OpenDocuments, SyncKind
 from filepact.text.lines import LineIndex, Position
+from filepact_diagnostics.lsp.documents import OpenDocuments, SyncKind
 
 PATH = "/p/a.py"
 TEXTS = st.text(alphabet="ab\r\n\x0c\u2028é😀", max_size=30)

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from filepact.domain.server_sandbox import ServerSandbox
-from filepact.lsp.failures import ServerExitedError
-from filepact.lsp.forkserver import ForkServer, ProcessOptions
-from filepact.lsp.pool import ServerPool
+from filepact_diagnostics.lsp.failures import ServerExitedError
+from filepact_diagnostics.lsp.forkserver import ForkServer, ProcessOptions
+from filepact_diagnostics.lsp.pool import ServerPool
 from tests.lsp.asking import report_of
 from tests.lsp.fakes import PAUSES, SECONDS, fake, wait_for_end
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from filepact.lsp.spec import ServerSpec
+    from filepact_diagnostics.lsp.spec import ServerSpec
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 

@@ -14,8 +14,8 @@ import pytest
 
 from filepact.domain.server_sandbox import ServerSandbox
 from filepact.fs.server_sandbox import can_confine_servers
-from filepact.lsp.builtin import builtin_servers
-from filepact.lsp.pool import ServerPool
+from filepact_diagnostics.lsp.builtin import builtin_servers
+from filepact_diagnostics.lsp.pool import ServerPool
 from tests.hostile.sweeps import often
 from tests.lsp.asking import report_of
 from tests.lsp.fakes import fake

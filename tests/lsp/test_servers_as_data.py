@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from filepact.errors import InvalidParamsError
-from filepact.lsp.builtin import TABLES, builtin_servers
-from filepact.lsp.pool import ServerPool
-from filepact.lsp.spec import SyncMethod, parse_servers
+from filepact_diagnostics.lsp.builtin import TABLES, builtin_servers
+from filepact_diagnostics.lsp.pool import ServerPool
+from filepact_diagnostics.lsp.spec import SyncMethod, parse_servers
 from tests.lsp.asking import report_of
 from tests.lsp.fakes import PROGRAM, SECONDS
 

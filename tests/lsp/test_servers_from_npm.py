@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from filepact.lsp.diagnostics import compare
-from filepact.lsp.features import ReferencesQuery, SymbolReferencesQuery
+from filepact_diagnostics.lsp.diagnostics import compare
+from filepact_diagnostics.lsp.features import ReferencesQuery, SymbolReferencesQuery
 from tests.hostile.sweeps import often
 from tests.lsp.asking import delta_of, preview_of, update_of
 from tests.lsp.real_servers import SECONDS, Tree
@@ -17,9 +17,9 @@ from tests.lsp.situations import BODIES, CASES, LAST, SITUATIONS, UNPROVEN, obse
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from filepact.lsp.client import LanguageClient
-    from filepact.lsp.documents import OpenDocuments
-    from filepact.lsp.features import LanguageQuery, QueryAnswer
+    from filepact_diagnostics.lsp.client import LanguageClient
+    from filepact_diagnostics.lsp.documents import OpenDocuments
+    from filepact_diagnostics.lsp.features import LanguageQuery, QueryAnswer
 
 QUICK = {"html": ("start", "crash", "load", "cancel"), "php": ("start",)}
 """What the suite does with some; the deep checks put all of them into every situation."""

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from filepact.lsp.documents import DiskChange
-from filepact.lsp.features import ReferencesQuery
-from filepact.lsp.pool import ServerPool
+from filepact_diagnostics.lsp.documents import DiskChange
+from filepact_diagnostics.lsp.features import ReferencesQuery
+from filepact_diagnostics.lsp.pool import ServerPool
 from tests.lsp.asking import delta_of, preview_of, report_of, update_of
 from tests.lsp.fakes import SECONDS, fake, pool_of, wait_for_end
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from filepact.lsp.diagnostics import FileDiagnostics
+    from filepact_diagnostics.lsp.diagnostics import FileDiagnostics
 
 
 @pytest.fixture

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from filepact.lsp.documents import DiskChange, FileEvent, FileWatchers, operation_notifications
+from filepact_diagnostics.lsp.documents import (
+    DiskChange,
+    FileEvent,
+    FileWatchers,
+    operation_notifications,
+)
 
 ROOT = "/house/project"
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from filepact.lsp.documents import DiskChange
+from filepact_diagnostics.lsp.documents import DiskChange
 from tests.lsp.asking import delta_of, preview_of, report_of, update_of
 from tests.lsp.fakes import SECONDS, fake, pool_of
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from filepact.lsp.diagnostics import ServerDiagnostics
+    from filepact_diagnostics.lsp.diagnostics import ServerDiagnostics
 
 WATCH = [
     {

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from filepact.lsp.diagnostics import FileDiagnostics
-    from filepact.lsp.pool import ServerPool
+    from filepact_diagnostics.lsp.diagnostics import FileDiagnostics
+    from filepact_diagnostics.lsp.pool import ServerPool
 
 MOMENT = 0.25
 LATE = 0.6

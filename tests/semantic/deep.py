@@ -28,15 +28,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from filepact.app import open_workspace
-from filepact.lsp.pool import ServerPool
-from filepact.semantic.service import SemanticWorkspace
+from filepact_diagnostics.lsp.pool import ServerPool
+from filepact_diagnostics.semantic.service import SemanticWorkspace
 from tests.fetching import FetchError
 from tests.lsp.real_servers import locate, server
 from tests.semantic.real_trees import REAL, edit
 from tests.semantic.scene import AGENT, Scene
 
 if TYPE_CHECKING:
-    from filepact.semantic.updates import WorkspaceUpdate
+    from filepact_diagnostics.semantic.updates import WorkspaceUpdate
 
 PATIENT = 120.0
 COLD = 900.0

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from filepact.app import open_workspace
 from filepact.domain.operation import Actor, Session
-from filepact.lsp.pool import ServerPool
-from filepact.semantic.service import SemanticWorkspace
+from filepact_diagnostics.lsp.pool import ServerPool
+from filepact_diagnostics.semantic.service import SemanticWorkspace
 from tests.lsp.fakes import PAUSES
 from tests.lsp.real_servers import SECONDS, locate, node_folders, server
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from filepact.lsp.spec import ServerSpec
-    from filepact.semantic.updates import WorkspaceUpdate
     from filepact.workspace.draft import Draft
+    from filepact_diagnostics.lsp.spec import ServerSpec
+    from filepact_diagnostics.semantic.updates import WorkspaceUpdate
 
 AGENT = Session("s1", Actor("agent", "tester", "1.0"))
 

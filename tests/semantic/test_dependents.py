@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from filepact.semantic.dependents import changed_names, changed_places, flowing_names
+from filepact_diagnostics.semantic.dependents import changed_names, changed_places, flowing_names
 from tests.lsp.real_servers import SECONDS
 from tests.semantic.scene import AGENT, Scene, codes
 

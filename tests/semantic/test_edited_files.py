@@ -6,9 +6,9 @@ import random
 from contextlib import suppress
 
 from filepact.errors import ServerRefusedError
-from filepact.lsp.features import FileStep, TextStep
-from filepact.semantic.edited_files import FileEdits, ServerEdits, with_contents
 from filepact.text.lines import Position
+from filepact_diagnostics.lsp.features import FileStep, TextStep
+from filepact_diagnostics.semantic.edited_files import FileEdits, ServerEdits, with_contents
 
 NAMES = ("/r/a", "/r/b", "/r/c", "/r/d")
 START = {"/r/a": "a\n", "/r/b": "b\n", "/r/c": "c\n"}

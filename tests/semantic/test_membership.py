@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from filepact.semantic.updates import WorkspaceUpdate
+    from filepact_diagnostics.semantic.updates import WorkspaceUpdate
 
 EVERYTHING = {f"*.{one}": one for one in ("py", "cs", "ts", "js", "c", "h")}
 PROJECT = """<Project Sdk="Microsoft.NET.Sdk">

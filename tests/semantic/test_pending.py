@@ -118,7 +118,7 @@ def test_a_server_that_was_too_late_twice_is_not_waited_for(tmp_path: Path) -> N
 def test_files_that_would_take_too_long_are_left_out_and_what_was_found_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("filepact.semantic.later._ENOUGH", 0.0)
+    monkeypatch.setattr("filepact_diagnostics.semantic.later._ENOUGH", 0.0)
     files = {"a.x": "fine\n", **dict.fromkeys(OTHERS, "a\nwrong\n")}
     scene = Scene(tmp_path, [fake({"slow": 0.3})], files, mode="auto", budget=0.4)
     try:

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from filepact.semantic.tsconfig import read_commented, read_project_files
+from filepact_diagnostics.semantic.tsconfig import read_commented, read_project_files
 
 CASES: dict[str, tuple[dict[str, str], dict[str, bool]]] = {
     "nothing said": (

@@ -17,8 +17,8 @@ from tests.semantic.scene import AGENT, Scene
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from filepact.lsp.diagnostics import FileDiagnostics
-    from filepact.semantic.updates import WorkspaceUpdate
+    from filepact_diagnostics.lsp.diagnostics import FileDiagnostics
+    from filepact_diagnostics.semantic.updates import WorkspaceUpdate
 
 EDITS = int(os.environ.get("LSP_EDITS", "0"))
 """More than by default, for a search by hand."""

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from filepact.app import open_toolbox
-from filepact.semantic.disk_sync import DiskSync
 from filepact.tools.registry import CallContext
+from filepact_diagnostics.semantic.disk_sync import DiskSync
 from tests.lsp.asking import report_of
 from tests.lsp.fakes import SECONDS, fake
 from tests.semantic.scene import AGENT, WRONG_LIB, Scene

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from filepact.semantic.updates import WorkspaceUpdate
+    from filepact_diagnostics.semantic.updates import WorkspaceUpdate
 
 FILES = {"a.x": "fine\n", "b.x": "fine\n"}
 BUDGET = 0.4

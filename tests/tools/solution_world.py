@@ -9,20 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 import jsonschema
 
-from filepact.app import open_solution, open_workspace
+from filepact.app import open_workspace
 from filepact.domain.operation import Actor, Session
-from filepact.semantic.service import SemanticWorkspace
 from filepact.tools.answers import CALL_SECONDS, Envelope
 from filepact.tools.registry import CallContext, Toolset
-from filepact.tools.solution import SOLUTION_TOOLS
-from filepact.tools.solution_engine import SolutionEngine
+from filepact_diagnostics.opening import open_solution
+from filepact_diagnostics.semantic.service import SemanticWorkspace
+from filepact_diagnostics.solution import SOLUTION_TOOLS
+from filepact_diagnostics.solution_engine import SolutionEngine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from filepact.lsp.pool import ServerPool
     from filepact.workspace.workspace import Workspace
+    from filepact_diagnostics.lsp.pool import ServerPool
 
 AGENT = Session("s1", Actor("agent", "tester"))
 OTHER = Session("s2", Actor("agent", "other"))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from filepact.faces.mcp.results import describe_tool
 from filepact.tools.engine import SERVER_TOOLS, TOOLS
-from filepact.tools.solution import SOLUTION_TOOLS
+from filepact_diagnostics.solution import SOLUTION_TOOLS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

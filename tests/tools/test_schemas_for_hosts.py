@@ -18,7 +18,7 @@ import pytest
 
 from filepact.faces.mcp.results import describe_tool
 from filepact.tools.engine import SERVER_TOOLS
-from filepact.tools.solution import SOLUTION_TOOLS
+from filepact_diagnostics.solution import SOLUTION_TOOLS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -16,8 +16,8 @@ from filepact.errors import InvalidParamsError
 from filepact.tools.edit import EditParameters
 from filepact.tools.engine import SERVER_TOOLS
 from filepact.tools.registry import CallContext
-from filepact.tools.solution import SOLUTION_TOOLS
 from filepact.values import asdict, is_dataclass
+from filepact_diagnostics.solution import SOLUTION_TOOLS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from filepact.errors import CODES
-from filepact.tools.solution import SOLUTION_TOOLS
+from filepact_diagnostics.solution import SOLUTION_TOOLS
 from tests.tools.solution_world import world
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from filepact.lsp.pool import ServerPool
-from filepact.semantic.service import SemanticWorkspace
+from filepact_diagnostics.lsp.pool import ServerPool
+from filepact_diagnostics.semantic.service import SemanticWorkspace
 from tests.lsp.fakes import fake, pool_of
 from tests.tools.solution_world import served
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from filepact.semantic.updates import WorkspaceUpdate
+    from filepact_diagnostics.semantic.updates import WorkspaceUpdate
     from tests.tools.solution_world import World
 
 GOOD = "one\ntwo\n"

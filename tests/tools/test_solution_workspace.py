@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from filepact.domain.operation import Actor, Approval
-from filepact.lsp.pool import ServerPool
-from filepact.lsp.spec import parse_servers
 from filepact.tools.engine import TOOLS
-from filepact.tools.solution import SOLUTION_TOOLS
+from filepact_diagnostics.lsp.pool import ServerPool
+from filepact_diagnostics.lsp.spec import parse_servers
+from filepact_diagnostics.solution import SOLUTION_TOOLS
 from tests.lsp.fakes import fake, pool_of
 from tests.lsp.real_servers import locate, server
 from tests.tools.solution_world import served, world

@@ -15,8 +15,8 @@ from filepact.domain.operation import Actor, Approval
 from filepact.errors import InvalidParamsError
 from filepact.tools.answers import CALL_SECONDS, CallResult, Envelope
 from filepact.tools.registry import CallContext, Toolset, tool
-from filepact.tools.solution import SOLUTION_TOOLS
 from filepact.workspace.pending import SessionEvent
+from filepact_diagnostics.solution import SOLUTION_TOOLS
 from tests.tools.solution_world import AGENT, OTHER, world
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from filepact.domain.operation import Actor, Session
-from filepact.lsp.pool import ServerPool
+from filepact_diagnostics.lsp.pool import ServerPool
 from project_tree import sdk
 from talk import Talk
 from tests.lsp.real_servers import locate, server

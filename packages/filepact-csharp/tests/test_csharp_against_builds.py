@@ -12,7 +12,7 @@ import pytest
 
 from filepact.domain.operation import Actor, Session
 from filepact.fs.server_sandbox import can_confine_servers
-from filepact.lsp.pool import ServerPool
+from filepact_diagnostics.lsp.pool import ServerPool
 from project_tree import ProjectTree, sdk
 from real_build import FRAMEWORK, errors_of_build, sdk_folder, sdk_or_skip
 from talk import Talk

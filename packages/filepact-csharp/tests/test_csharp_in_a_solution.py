@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from filepact.lsp.pool import ServerPool
+from filepact_diagnostics.lsp.pool import ServerPool
 from project_tree import sdk
 from tests.lsp.csharp_toolchain import toolchain_or_skip
 from tests.lsp.real_servers import locate, server

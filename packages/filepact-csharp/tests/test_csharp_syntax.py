@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filepact.lsp.builtin import builtin_servers
-from filepact.lsp.documents import DiskChange
-from filepact.lsp.pool import ServerPool
 from filepact_csharp.syntax import SyntaxReader
+from filepact_diagnostics.lsp.builtin import builtin_servers
+from filepact_diagnostics.lsp.documents import DiskChange
+from filepact_diagnostics.lsp.pool import ServerPool
 from tests.lsp.asking import delta_of, preview_of, report_of, update_of
 from tests.lsp.real_servers import locate, server
 

@@ -11,10 +11,9 @@ import os
 import sys
 from contextlib import suppress
 from stat import S_ISREG
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from filepact.config.folders import state_folder
-from filepact.config.language_servers import ServerTrust, parse_trust
 from filepact.config.layers import PatternFolders, RuleSet, SettingsSource, exactly
 from filepact.config.rule_files import read_source
 from filepact.config.settings import Settings, parse_settings
@@ -25,27 +24,24 @@ from filepact.values import replace
 from filepact.workspace.documents import PROJECT_FILE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from filepact.domain.policy import Layer
 
 __all__ = [
-    "TRUST_FILE",
     "home_folder",
     "named_file",
     "own_places",
     "read_known_settings",
     "read_settings",
     "read_store",
-    "read_trust",
     "rule_files",
     "settings_file",
     "settings_text",
     "state_folder",
 ]
 
-TRUST_FILE = "trust.json"
 
 _FILE = "filepact.toml"
 _LARGEST = 1_048_576
@@ -107,8 +103,19 @@ def read_settings(named: str | None = None) -> Settings:
         store=_store(settings),
         rules=RuleSet(protecting) + above.rules + settings.rules,
         audit=above.audit or settings.audit,
-        language_servers=settings.language_servers.beneath(above.language_servers),
+        extensions=_joined(settings.extensions, above.extensions),
     )
+
+
+def _joined(mine: Mapping[str, Any], above: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The settings of extensions, of a person and of an administrator."""
+    if not above:
+        return mine
+    from filepact.extension import extensions  # noqa: PLC0415 - few administrators say anything
+
+    wanted = {one.name: one for one in extensions() if one.name in above}
+    joined = {name: one.joined(mine.get(name), above[name]) for name, one in wanted.items()}
+    return {**mine, **joined}
 
 
 def read_known_settings(named: str | None = None) -> tuple[Settings, str]:
@@ -195,19 +202,6 @@ def rule_files(named: str | None = None) -> Iterator[tuple[SettingsSource, str]]
                 # What is wrong with it is told already to whoever asked for this.
                 with suppress(InvalidParamsError):
                     above = read_source(text, source)
-
-
-def read_trust(state_dir: str) -> ServerTrust:
-    """The language servers that a person trusts, by folder; nobody's file is nobody's trust.
-
-    Args:
-        state_dir: The state folder, which need not be there.
-    """
-    try:
-        text = settings_text(os.path.join(state_dir, TRUST_FILE))
-    except InvalidParamsError:
-        text = ""
-    return parse_trust(text.encode())
 
 
 def named_file(name: str) -> tuple[SettingsSource, str]:

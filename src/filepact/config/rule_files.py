@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from filepact.config.language_servers import KEYS as DIAGNOSING_KEYS
 from filepact.config.layers import RuleSet, SettingsSource
 from filepact.config.problems import ProblemList, SettingsProblem, key_text, no_toml, refuse
 from filepact.config.rules import RULE_KEYS, read_rules
@@ -84,21 +83,17 @@ def _check_keys(tables: Iterable[str], source: SettingsSource, problems: Problem
     strange = [key for key in tables if key not in known]
     if not strange:
         return
+    from filepact.extension import reason_against  # noqa: PLC0415 - most files have nothing of theirs
+
     known = (*RULE_KEYS[source.layer], *other_keys(source.layer))
     anywhere = {*RULE_KEYS["administrator"], *other_keys("person")}
     for key in strange:
         if key in known:
             continue
         said = f"is not known here; known are {', '.join(known)}"
-        if source.layer == "project" and key in DIAGNOSING_KEYS:
-            said = (
-                "has no place in a project's file: language servers are programs, and a folder "
-                "that somebody else wrote must not start any"
-            )
-        elif source.layer == "project" and key in anywhere:
-            said = (
-                f"has no place in a project's file, which can only narrow with {', '.join(known)}"
-            )
+        if source.layer == "project" and key in anywhere:
+            why = reason_against(key) or f", which can only narrow with {', '.join(known)}"
+            said = f"has no place in a project's file{why}"
         elif key in RULE_KEYS["administrator"]:
             said = "has a place only in the administrator's file"
         problems.add((key,), said)

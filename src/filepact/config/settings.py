@@ -8,13 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from filepact.config.language_servers import KEYS as DIAGNOSING_KEYS
-from filepact.config.language_servers import (
-    LanguageServerOptions,
-    LanguageServerSettings,
-    ServerTrust,
-    read_wishes,
-)
 from filepact.config.layers import RuleSet, SettingsSource
 from filepact.config.problems import ProblemList, no_toml, refusal, refuse
 from filepact.config.rules import RULE_KEYS, read_rules
@@ -29,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from filepact.domain.policy import Layer
-    from filepact.lsp.spec import ServerSpec
 
 __all__ = [
     "OTHER_KEYS",
@@ -45,7 +37,7 @@ __all__ = [
 ]
 
 OTHER_KEYS: Final[dict[Layer, tuple[str, ...]]] = {
-    "administrator": ("audit", *DIAGNOSING_KEYS),
+    "administrator": ("audit",),
     "person": (
         "encodings",
         "guard",
@@ -54,7 +46,6 @@ OTHER_KEYS: Final[dict[Layer, tuple[str, ...]]] = {
         "recording",
         "proposals",
         "audit",
-        *DIAGNOSING_KEYS,
     ),
     "project": (),
 }
@@ -183,7 +174,6 @@ class Settings:
         audit: What is recorded of every call; None where nothing is said about it.
         store: Where the journal is when it is not in the state folder; None for there.
         extensions: What extensions have made of their tables, by the extension's name.
-        language_servers: What is said about language servers.
     """
 
     encodings: tuple[tuple[Glob, str], ...] = ()
@@ -197,47 +187,6 @@ class Settings:
     audit: AuditOptions | None = None
     store: StoreOptions | None = None
     extensions: Mapping[str, Any] = field(default_factory=dict)
-    language_servers: LanguageServerOptions = field(default_factory=LanguageServerOptions)
-
-    @property
-    def diagnosing(self) -> LanguageServerSettings:
-        """The use of language servers."""
-        return self.language_servers.diagnosing
-
-    @property
-    def servers(self) -> tuple[ServerSpec, ...]:
-        """The language servers that may be used, in order of preference."""
-        return self.language_servers.servers
-
-    def agents_servers(
-        self, trust: ServerTrust, *, confines: bool = False
-    ) -> tuple[ServerSpec, ...]:
-        """The servers that may see agents' texts and whose findings agents may see.
-
-        Args:
-            trust: Where the person lets further servers work.
-            confines: Whether those that only disclose or evaluate can be confined to a sandbox.
-        """
-        found: list[ServerSpec] = []
-        for one in self.servers:
-            confined = confines and not one.trusted and one.risk in ("discloses", "evaluates")
-            if one.serves_agents and not confined:
-                found.append(one)
-            elif confined or trust.of(one.name):
-                found.append(replace(one, only_in=trust.of(one.name), confined=confined))
-        return tuple(found)
-
-    def peoples_servers(self, *, confines: bool = False) -> tuple[ServerSpec, ...]:
-        """The servers that may see a person's folders.
-
-        Args:
-            confines: Whether those that evaluate build files can be confined to a sandbox.
-        """
-        return tuple(
-            replace(one, confined=confines and not one.trusted and one.risk == "evaluates")
-            for one in self.servers
-            if one.serves_people
-        )
 
 
 def parse_settings(text: str, *, name: str, source: SettingsSource | None = None) -> Settings:
@@ -295,7 +244,6 @@ def read_others(found: Mapping[str, Any], text: str, name: str, layer: Layer) ->
     audit = _auditing(found["audit"], text, name) if "audit" in found else None
     addresses = (one for one in extended.values() if isinstance(one, StoreOptions) and one.url)
     store = next(addresses, None)
-    wishes = read_wishes(found, text, name)
     return Settings(
         encodings,
         guard=guard,
@@ -307,30 +255,29 @@ def read_others(found: Mapping[str, Any], text: str, name: str, layer: Layer) ->
         audit=audit,
         store=store,
         extensions=extended,
-        language_servers=wishes,
     )
 
 
 def other_keys(layer: Layer) -> tuple[str, ...]:
-    """As `OTHER_KEYS`, with the tables of extensions, which have a place in a person's file alone."""
+    """As `OTHER_KEYS`, with the tables that extensions have in a file of that layer."""
     from filepact.extension import extensions  # noqa: PLC0415 - most files have nothing of theirs
 
-    more = extensions() if layer == "person" else ()
-    return (*OTHER_KEYS[layer], *(table for one in more for table in one.tables))
+    return (*OTHER_KEYS[layer], *(table for one in extensions() for table in one.tables_of(layer)))
 
 
 def _extended(found: Mapping[str, Any], text: str, name: str, layer: Layer) -> dict[str, Any]:
     """The settings of extensions; nobody looks for extensions where all tables are the core's own."""
     if found.keys() <= {*OTHER_KEYS[layer], *RULE_KEYS[layer]}:
         return {}
-    from filepact.extension import extensions  # noqa: PLC0415 - as above
+    from filepact.extension import extensions_of  # noqa: PLC0415 - as above
 
-    keys = (*other_keys(layer), *RULE_KEYS[layer])
-    for key in found:
-        if key not in keys:
-            known = ", ".join(keys)
-            raise refusal(text, name, (key,), f"there is no such setting; known are {known}")
-    wanted = [one for one in extensions() if not found.keys().isdisjoint(one.tables)]
+    more = found.keys() - {*OTHER_KEYS[layer], *RULE_KEYS[layer]}
+    wanted = extensions_of(more)
+    if not more <= {table for one in wanted for table in one.tables_of(layer)}:
+        keys = (*other_keys(layer), *RULE_KEYS[layer])
+        key = next(key for key in found if key not in keys)
+        known = ", ".join(keys)
+        raise refusal(text, name, (key,), f"there is no such setting; known are {known}")
     return {one.name: one.read_settings(found, text, name) for one in wanted}
 
 

@@ -119,23 +119,6 @@ KEYS: Final = (
         {"type": "string", "pattern": "^(/|provider$)"},
         '"/var/log/filepact-spans.jsonl"',
     ),
-    SettingInfo(
-        *("diagnostics", "mode", '"auto"', "when language servers are used"),
-        one_of("auto", "always", "off"),
-    ),
-    SettingInfo(
-        "diagnostics", "budget", "2", "seconds that an answer waits for them", {"type": "number"}
-    ),
-    SettingInfo(
-        *("diagnostics", "new_errors", '"allow"', "what becomes of a change that adds errors"),
-        one_of("allow", "ask", "deny"),
-    ),
-    SettingInfo("diagnostics", "idle", "600", "seconds until one is stopped", {"type": "number"}),
-    SettingInfo("diagnostics", "memory", "2048", "MiB that one may take", {"type": "integer"}),
-    SettingInfo(
-        *("diagnostics", "receipts", '"errors"', "the least that a receipt tells"),
-        one_of("errors", "warnings"),
-    ),
 )
 
 _HEAD: Final = """\
@@ -210,7 +193,6 @@ def json_schema() -> dict[str, Any]:
             "default": {"type": "object"},
             "expect": {"type": "array", "items": {"type": "object"}},
             "encodings": {"type": "object", "additionalProperties": {"type": "string"}},
-            "servers": {"type": "object"},
             **{table: form for one in extensions() for table, form in one.schema.items()},
             **tables,
         },

@@ -1,13 +1,13 @@
-"""The workspace as the tools' engine, with its tools and what language servers find in a change."""
+"""The workspace as the tools' engine, with its tools, and the port of what language servers find in a change."""
 
 from __future__ import annotations
 
 import time
 from threading import Lock
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from filepact.domain.operation import Proposal, moment
-from filepact.errors import NewErrorsError, NoChangeError, NotFoundError
+from filepact.errors import NoChangeError, NotFoundError
 from filepact.tools.answers import CallResult, receipt_facts, render_receipt, repeated
 from filepact.tools.edit import edit_file, history, manage_files, write_file
 from filepact.tools.patch import patch_apply
@@ -17,9 +17,8 @@ from filepact.values import dataclass, replace
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from filepact.domain.operation import Operation
-    from filepact.semantic.service import SemanticWorkspace
-    from filepact.semantic.updates import WorkspaceUpdate
+    from filepact.domain.change import ChangeSet
+    from filepact.domain.operation import Operation, Session
     from filepact.tools.answers import CallContext
     from filepact.tools.registry import TakenBack
     from filepact.workspace.draft import Draft
@@ -30,16 +29,12 @@ if TYPE_CHECKING:
     from filepact.workspace.workspace import Workspace
 
 __all__ = [
-    "NEW_ERRORS_RULE",
     "SERVER_TOOLS",
     "TOOLS",
+    "ChangeJudge",
     "DraftResult",
     "EngineEvents",
     "WorkspaceEngine",
-    "baseline_diagnostics",
-    "preview_diagnostics",
-    "refuse_new_errors",
-    "verified_line",
 ]
 
 TOOLS = (
@@ -72,9 +67,54 @@ class DraftResult:
     """
 
     receipt: Receipt
-    previewed: WorkspaceUpdate | None = None
+    previewed: Any = None
     seconds_left: float | None = None
     unclaimed: bool = False
+
+
+class ChangeJudge(Protocol):
+    """The judgement of language servers on changes; an extension has it."""
+
+    @property
+    def mode(self) -> str:
+        """When servers are asked: ``off`` for never."""
+
+    def concerns(self, changes: ChangeSet) -> bool:
+        """Whether a server knows its files, or has to be told of them."""
+
+    def check(self, draft: Draft, call: CallContext) -> Any:
+        """Ask about a change that is only shown, or that servers may cause to be refused; None where they were not asked.
+
+        Raises:
+            NewErrorsError: The change would bring errors, and these are refused.
+        """
+
+    def note_before(self, draft: Draft, call: CallContext) -> float | None:
+        """Keep what cannot be asked after a change; seconds that are left for asking then, or None for all."""
+
+    def report(
+        self, draft: Draft, receipt: Receipt, call: CallContext, checked: Any, seconds: float | None
+    ) -> str:
+        """The receipt's line about diagnostics; empty where no server knows the files."""
+
+    def turn_summary(
+        self,
+        *,
+        session: Session,
+        seconds: float = ...,
+        cancelled: Callable[[], bool] = ...,
+        ends: bool = False,
+    ) -> str:
+        """The lines about errors that a session's turn has brought and left; empty for none."""
+
+    def events(self, session_id: str) -> tuple[SessionEvent, ...]:
+        """Return the findings that came too late for a receipt."""
+
+    def acknowledge(self, session_id: str, news: Sequence[SessionEvent]) -> None:
+        """A session was told these."""
+
+    def close(self) -> None:
+        """End it."""
 
 
 class EngineEvents:
@@ -89,14 +129,14 @@ class EngineEvents:
     def __init__(
         self,
         workspace: Workspace,
-        semantics: SemanticWorkspace | Callable[[], SemanticWorkspace | None] | None = None,
+        semantics: ChangeJudge | Callable[[], ChangeJudge | None] | None = None,
     ) -> None:
         self._workspace = workspace
         self._judged = Lock()
         self._opening = semantics if callable(semantics) else None
         self._semantics = None if callable(semantics) else semantics
 
-    def _judging(self) -> SemanticWorkspace | None:
+    def _judging(self) -> ChangeJudge | None:
         with self._judged:
             if self._opening is not None:
                 self._semantics, self._opening = self._opening(), None
@@ -211,8 +251,8 @@ class WorkspaceEngine(EngineEvents):
         if semantics is None or not semantics.concerns(draft.changes):
             receipt = self._workspace.submit(draft, summary)
             return DraftResult(receipt, unclaimed=True)
-        previewed = preview_diagnostics(semantics, draft, call)
-        rest = baseline_diagnostics(semantics, draft, call)
+        previewed = semantics.check(draft, call)
+        rest = semantics.note_before(draft, call)
         return DraftResult(self._workspace.submit(draft, summary), previewed, rest)
 
     def answer(self, call: CallContext, draft: Draft, submitted: DraftResult) -> CallResult:
@@ -220,127 +260,6 @@ class WorkspaceEngine(EngineEvents):
         receipt, said = submitted.receipt, ""
         if self._semantics is not None and not submitted.unclaimed:
             previewed, rest = submitted.previewed, submitted.seconds_left
-            said = verified_line(self._semantics, draft, receipt, call, previewed, rest)
+            said = self._semantics.report(draft, receipt, call, previewed, rest)
         text = render_receipt(receipt, page=call.page, diagnostics=said)
         return CallResult(text, receipt=receipt_facts(receipt))
-
-
-# -- what language servers find ----------------------------------------------------------------------
-
-
-NEW_ERRORS_RULE: Final = "new errors"
-"""Stands for a rule where a person is asked because servers find new errors."""
-
-
-def preview_diagnostics(
-    semantics: SemanticWorkspace, draft: Draft, call: CallContext
-) -> WorkspaceUpdate | None:
-    """The servers' findings for a change that is only shown, or that they may cause to be refused.
-
-    If errors are not allowed, the draft may come to ask for approval.
-
-    Raises:
-        NewErrorsError: It would bring errors, and these are refused.
-    """
-    strict = semantics.new_errors != "allow" and not draft.dry_run and not draft.asks
-    if not (draft.dry_run or strict):
-        return None
-    changes = draft.changes
-    if not changes:
-        return None
-    # What takes all of a call's time keeps its change from being made.
-    seconds = min(semantics.budget, call.deadline.left / 2)
-    update = semantics.preview(
-        changes, draft.versions, session=call.session, seconds=seconds, cancelled=call.cancelled
-    )
-    if strict:
-        refuse_new_errors(semantics, draft, update)
-    return update
-
-
-def baseline_diagnostics(
-    semantics: SemanticWorkspace, draft: Draft, call: CallContext
-) -> float | None:
-    """Record diagnostics before a change for files whose diagnostics it makes unobtainable.
-
-    Returns:
-        How many seconds are left for following it; None for all that are allowed.
-    """
-    if draft.dry_run or draft.asks:
-        return None
-    if all(one.before and one.after for one in draft.changes.changes):
-        return None  # A text that was there can be shown to servers again.
-    return semantics.baseline(
-        draft.changes,
-        draft.versions,
-        session=call.session,
-        seconds=call.deadline.left / 2,
-        cancelled=call.cancelled,
-    )
-
-
-def refuse_new_errors(semantics: SemanticWorkspace, draft: Draft, update: WorkspaceUpdate) -> None:
-    """Refuse a change that would bring new errors, or require approval for it, as it is set.
-
-    A change about which servers cannot say enough in time is allowed, and a note says so.
-
-    Raises:
-        NewErrorsError: It would bring errors, and these are refused.
-    """
-    findings = update.findings
-    errors = [one for one in findings.new if one.severity == "error"] if findings else []
-    if errors and semantics.new_errors == "deny":
-        count = len(errors)
-        listed = semantics.list_diagnostics(errors)
-        raise NewErrorsError(
-            f"the change would bring {count} new {'error' if count == 1 else 'errors'}, "
-            f"nothing was written:\n{listed}",
-            hint="Send a change that brings none, all of its files together; dry_run shows what the "
-            "language servers would find.",
-            errors=count,
-        )
-    if errors and semantics.new_errors == "ask":
-        draft.require(NEW_ERRORS_RULE)
-        draft.notes.append(f"It would bring new errors:\n{semantics.list_diagnostics(errors)}")
-        return
-    if update.kind == "none":
-        return
-    silent = [one for one in update.servers if not one.proven]
-    if silent or findings is None:
-        why = "; ".join(f"{one.server}: {one.message}" for one in silent) or update.message
-        draft.notes.append(f"Not checked for new errors: {why or 'no answer in time'}.")
-    elif not findings.complete:
-        draft.notes.append("Checked for new errors only in part: not all files were looked at.")
-
-
-def verified_line(
-    semantics: SemanticWorkspace,
-    draft: Draft,
-    receipt: Receipt,
-    call: CallContext,
-    previewed: WorkspaceUpdate | None,
-    seconds: float | None = None,
-) -> str:
-    """The receipt's line about diagnostics; empty where no server knows the files.
-
-    Args:
-        semantics: The servers.
-        draft: The change; its files need not be locked any more.
-        receipt: What came of it.
-        call: Who wanted it.
-        previewed: What was found before it was done.
-        seconds: How long it may take; None for as long as is set.
-    """
-    if receipt.status == "preview" and previewed is not None:
-        return semantics.line(previewed, session=call.session)
-    if receipt.status != "applied":
-        return ""
-    update = semantics.verify(
-        draft.changes,
-        draft.versions,
-        session=call.session,
-        seconds=min(semantics.budget if seconds is None else seconds, call.deadline.left),
-        cancelled=call.cancelled,
-        brief=True,
-    )
-    return semantics.line(update, session=call.session)

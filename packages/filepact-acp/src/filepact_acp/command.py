@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 
     from filepact.domain.operation import Actor, Session
     from filepact.faces.cli.screen import Terminal
-    from filepact.semantic.service import SemanticWorkspace
     from filepact.tools.registry import Toolset
-    from filepact.workspace.workspace import Workspace
     from filepact_acp.agents import AgentRecord, ConnectionInfo
     from filepact_acp.sessions import AcpSession, Sessions
 
@@ -81,9 +79,9 @@ def _sessions(arguments: Namespace) -> Sessions:
     from filepact.app import ancestors, note_host  # noqa: PLC0415 - loads the database
     from filepact.config.person import (  # noqa: PLC0415 - with the next
         read_settings,
-        read_trust,
         state_folder,
     )
+    from filepact.extension import open_diagnostics  # noqa: PLC0415 - the same
     from filepact_acp.sessions import Sessions  # noqa: PLC0415 - loads the database
 
     settings = read_settings(arguments.config)
@@ -92,32 +90,12 @@ def _sessions(arguments: Namespace) -> Sessions:
         # Whatever runs below us is the agent's, and decides nothing.
         note_host(state, ancestors(os.getpid())[0], agent_of(arguments.agent))
 
-    def look(workspace: Workspace) -> SemanticWorkspace | None:
-        from filepact.app import (  # noqa: PLC0415 - not before it is needed
-            confines_servers,
-            open_pool,
-            open_semantic_workspace,
-            read_answers,
-            write_answers,
-        )
-        from filepact.faces.cli.programs import Programs  # noqa: PLC0415 - the same
-
-        programs = Programs(workspace.changeable, kept=read_answers(state))
-        pool = open_pool(
-            workspace,
-            diagnosing=settings.diagnosing,
-            servers=settings.agents_servers(read_trust(state), confines=confines_servers(settings)),
-            environment=programs.environment,
-            locate=programs,
-        )
-        write_answers(state, programs.answers)
-        return open_semantic_workspace(workspace, pool, settings.diagnosing)
-
+    diagnostics = open_diagnostics(settings, state)
     return Sessions(
         state,
         mode=arguments.mode,
         settings=settings,
-        look=None if settings.diagnosing.mode == "off" else look,
+        look=None if diagnostics.mode == "off" else diagnostics.for_agents,
     )
 
 

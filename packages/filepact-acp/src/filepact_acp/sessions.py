@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from filepact.config.settings import Settings
     from filepact.domain.document import WorkspacePath
     from filepact.domain.operation import Actor
-    from filepact.semantic.service import SemanticWorkspace
+    from filepact.tools.engine import ChangeJudge
     from filepact.wire.messages import Message
     from filepact.workspace.workspace import Mode, Workspace
     from filepact_acp.permissions import PermissionDecision, PermissionRequest
@@ -115,7 +115,7 @@ class _Folders:
 
     workspace: Workspace
     users: int = 0
-    semantics: SemanticWorkspace | None = None
+    semantics: ChangeJudge | None = None
     looked: bool = False
 
 
@@ -141,7 +141,7 @@ class Sessions:
         mode: Mode,
         settings: Settings,
         home: str | None = None,
-        look: Callable[[Workspace], SemanticWorkspace | None] | None = None,
+        look: Callable[[Workspace], ChangeJudge | None] | None = None,
     ) -> None:
         self.buffers = Buffers()
         self.settings = settings
@@ -191,7 +191,7 @@ class Sessions:
         """All sessions with this id, those that have ended and are still held among them."""
         return [one for one in self._held if one.id == session_id]
 
-    def semantics(self, session: AcpSession) -> SemanticWorkspace | None:
+    def semantics(self, session: AcpSession) -> ChangeJudge | None:
         """The semantic workspace of a session; made when it is first wanted."""
         if self._look is None:
             return None
@@ -246,6 +246,6 @@ class Sessions:
             self.release(session)
 
 
-def _close(semantics: SemanticWorkspace, workspace: Workspace) -> None:
+def _close(semantics: ChangeJudge, workspace: Workspace) -> None:
     semantics.close()
     workspace.close()

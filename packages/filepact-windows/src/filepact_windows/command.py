@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack, closing, suppress
 from importlib.util import find_spec
 from threading import Event
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from filepact.errors import InvalidParamsError, UnattendedError
 from filepact.faces.cli.context import opened
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from filepact.domain.operation import Proposal, Session
     from filepact.faces.cli.screen import Terminal
-    from filepact.semantic.service import SemanticWorkspace
     from filepact.workspace.workspace import Workspace
 
 __all__ = ["asking_servers", "review"]
@@ -111,32 +110,14 @@ def asking_servers(
         session: The person who asks.
         stack: Ends the servers.
     """
-    opened_once: list[SemanticWorkspace | None] = []
+    opened_once: list[Any] = []
 
-    def open_servers() -> SemanticWorkspace | None:
-        from filepact.app import (  # noqa: PLC0415 - servers take their time
-            confines_servers,
-            open_pool,
-            open_semantic_workspace,
-        )
-        from filepact.config.person import read_settings  # noqa: PLC0415 - the same
-        from filepact.faces.cli.programs import Programs  # noqa: PLC0415 - the same
+    def open_servers() -> Any:
+        from filepact.config.person import read_settings, state_folder  # noqa: PLC0415 - the same
+        from filepact.extension import open_diagnostics  # noqa: PLC0415 - servers take their time
 
-        settings = read_settings(arguments.config)
-        if settings.diagnosing.mode == "off":
-            return None
-        programs = Programs(workspace.changeable)
-        pool = open_pool(
-            workspace,
-            diagnosing=settings.diagnosing,
-            servers=settings.peoples_servers(confines=confines_servers(settings)),
-            environment=programs.environment,
-            locate=programs,
-        )
-        # A person who asks waits for servers to start, whatever receipts of agents do.
-        found = open_semantic_workspace(
-            workspace, pool, replace(settings.diagnosing, mode="always")
-        )
+        settings, state = read_settings(arguments.config), state_folder(arguments.state)
+        found = open_diagnostics(settings, state).for_person(workspace)
         if found is not None:
             stack.enter_context(closing(found))
         return found
@@ -149,6 +130,7 @@ def asking_servers(
             return ""
         versions = workspace.approving.versions()
         update = semantics.preview(proposal.changes, versions, session=session, seconds=20.0)
-        return semantics.line(update, session=session)
+        said: str = semantics.line(update, session=session)
+        return said
 
     return diagnose

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from filepact.faces.cli.journal_commands import add_journal_commands
-from filepact.faces.cli.parser import add_dry_run, add_offer, add_unattended, count, seconds, whole
+from filepact.faces.cli.parser import add_dry_run, add_offer, add_unattended, count, whole
 
 if TYPE_CHECKING:
     from filepact.faces.cli.parser import CommandGroup
@@ -87,14 +87,6 @@ def _add_serving(group: CommandGroup) -> None:
     add_dry_run(add)
     add_unattended(add)
     add = group.add(
-        "install",
-        "programs:install",
-        "fetch a language server's own parts, for machines that lack them",
-        "filepact install csharp",
-        "csharp: downloads a C# compiler and a .NET runtime, for machines without the .NET SDK.",
-    )
-    add("what", metavar="WHAT", choices=("csharp",), help="csharp")
-    add = group.add(
         "hook",
         "serve:hook",
         "answer one hook event of an agent; agents call this, not people",
@@ -173,44 +165,6 @@ def _add_looking(group: CommandGroup) -> None:
         "--moved",
         metavar="FOLDER",
         help="instead: keep the history of a folder that you have moved or renamed; FOLDER is where it lay before",
-    )
-    add = group.add(
-        "trust",
-        "servers:trust",
-        "let a language server work for agents in this folder",
-        "filepact trust rust-analyzer",
-        "Some servers run code from a project's build files. They work for agents only in folders where you trust "
-        "them. Others can reveal any file that a source file names. Without your trust they run in a sandbox. "
-        "Without SERVER: lists the installed servers.",
-    )
-    add("server", metavar="SERVER", nargs="?", help="its name, as `filepact doctor` lists it")
-    add("--withdraw", action="store_true", help="do not trust it in this folder any more")
-    add = group.add(
-        "diagnostics",
-        "servers:diagnostics",
-        "list what language servers find in files",
-        "filepact diagnostics src --severity error",
-        "Starts the installed servers, and stops them afterwards. The exit code is 1 if "
-        "there are errors or a file got no answer, 3 if no server knows any of the files.",
-    )
-    add(
-        "paths",
-        metavar="PATH",
-        nargs="*",
-        help="files or folders (default: every root)",
-    )
-    add(
-        "--severity",
-        choices=("error", "warning", "information", "hint"),
-        default="warning",
-        help="list diagnostics of at least this severity (default: warning)",
-    )
-    add(
-        "--seconds",
-        metavar="N",
-        type=seconds(3_600),
-        default=60.0,
-        help="how long to wait in all (default: 60)",
     )
 
 

@@ -112,7 +112,6 @@ def in_force(settings: Settings) -> dict[tuple[str, str], Any]:
         "recording": settings.recording,
         "proposals": settings.limits,
         "audit": settings.audit or AuditOptions(),
-        "diagnostics": settings.diagnosing,
     }
     found = {
         (key.table, key.name): settings.notify
@@ -121,7 +120,7 @@ def in_force(settings: Settings) -> dict[tuple[str, str], Any]:
         for key in KEYS
     }
     for one in extensions():
-        said = settings.extensions.get(one.name) or one.read_settings({}, "", "")
+        said = one.in_force(settings.extensions.get(one.name) or one.read_settings({}, "", ""))
         if isinstance(said, StoreOptions):
             said = settings.store or said  # which a variable may name as well
         found |= {

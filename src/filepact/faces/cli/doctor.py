@@ -20,9 +20,10 @@ from filepact import VERSION
 from filepact.app import check_state as look_into_state
 from filepact.app import project_files
 from filepact.config.layers import SettingsSource
-from filepact.config.person import read_settings, read_trust, rule_files, settings_file
+from filepact.config.person import read_settings, rule_files, settings_file
 from filepact.config.rule_files import find_problems
 from filepact.errors import FilepactError
+from filepact.extension import extensions
 from filepact.faces.cli import isolated_command
 from filepact.faces.cli.audit import check_accounts
 from filepact.faces.cli.connections import connections, fire_hook, last_heard
@@ -30,7 +31,6 @@ from filepact.faces.cli.context import find_context, moved_here, opened
 from filepact.faces.cli.hook_command import entry_options
 from filepact.faces.cli.render import CheckResult, age, count
 from filepact.faces.cli.screen import DONE, FAILED, CommandAnswer, TerminalText
-from filepact.faces.cli.servers import check_servers
 from filepact.faces.cli.state import move
 from filepact.faces.cli.wording import extras, install_line, size
 from filepact.text.gitignore import MACHINE_FOLDERS
@@ -113,13 +113,10 @@ def doctor(arguments: Namespace, screen: Terminal) -> CommandAnswer:
                 if unwatched := unwatched or workspace.external.count_beyond():
                     found.append(CheckResult("files", "warn", unwatched_said(unwatched)))
                 found.append(check_wall(workspace, context.state, settings.guard.landlock))
-                found += check_servers(
-                    workspace,
-                    settings,
-                    read_trust(context.state),
-                    start=arguments.servers,
-                    tell=screen.progress,
-                )
+                for extension in extensions():
+                    if extension.check is not None:
+                        starts, tell = arguments.servers, screen.progress
+                        found += extension.check(workspace, settings, context.state, starts, tell)
         except FilepactError as error:
             found.append(CheckResult("workspace", "fail", error.message, error.hint))
     spans: list[TerminalText] = []
@@ -143,7 +140,7 @@ def doctor(arguments: Namespace, screen: Terminal) -> CommandAnswer:
         {
             "ok": not failed,
             "guard": None if settings is None else asdict(settings.guard),
-            "diagnostics": None if settings is None else asdict(settings.diagnosing),
+            "diagnostics": next((one.facts for one in found if one.name == "diagnostics"), None),
             "checks": [
                 {"name": one.name, "level": one.level, "said": one.message, "next": one.next}
                 | dict(one.facts)

@@ -56,7 +56,7 @@ _TOP = (
 GROUPS: Final = {
     "look, and take back": "log show diff undo redo status checkpoint restore",
     "decide": "approve reject",
-    "set up": "setup doctor tour trust diagnostics install config completion",
+    "set up": "setup doctor tour config completion",
     "rules": "explain policy",
     "run and watch programs": "guard",
     "files by hand": "read find grep tree write edit patch mkdir mv rm",
@@ -114,7 +114,11 @@ class CommandParser(argparse.ArgumentParser):
         does = {one.dest: one.help or "" for one in every[0]._choices_actions}  # noqa: SLF001 - the same
         kinds = {name: one.get_default("kind") for name, one in every[0].choices.items()}
         groups = {
-            title: [*(name for name in does if kinds[name] == title), *names.split()]
+            title: [
+                *(name for name in does if kinds[name] == (title, False)),
+                *names.split(),
+                *(name for name in does if kinds[name] == (title, True)),
+            ]
             for title, names in GROUPS.items()
         }
         known = {name for names in groups.values() for name in names}
@@ -314,6 +318,7 @@ class CommandGroup:
         *,
         extra: str = "",
         kind: str = "",
+        last: bool = False,
     ) -> Callable[..., Any]:
         """Add a command; the answer adds its arguments.
 
@@ -325,6 +330,7 @@ class CommandGroup:
             more: Further sentences for its own help.
             extra: What has to be installed with filepact for it; empty for nothing.
             kind: Which of `GROUPS` an extension's command is listed with, before the core's own.
+            last: After these.
         """
         if not self._wants(name):
             return _pass_over
@@ -338,7 +344,7 @@ class CommandGroup:
             formatter_class=_HelpFormatter,
             allow_abbrev=False,
         )
-        parser.set_defaults(does=does, extra=extra, **({"kind": kind} if kind else {}))
+        parser.set_defaults(does=does, extra=extra, **({"kind": (kind, last)} if kind else {}))
         return parser.add_argument
 
     def hand_on(self, name: str, does: str, short: str, more: str) -> None:

@@ -5,17 +5,15 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from functools import cache, partial
-from posixpath import basename, dirname
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from filepact import VERSION
 from filepact.domain.operation import Session
-from filepact.errors import InvalidParamsError, StateFailedError
+from filepact.errors import StateFailedError
 from filepact.faces.cli.screen import remark
 from filepact.faces.mcp.clients import ClientHooks, agent_with_hooks, conversation_of_server
-from filepact.values import replace
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -28,12 +26,21 @@ if TYPE_CHECKING:
     from filepact.faces.cli.screen import Terminal
     from filepact.faces.hooks.turn_errors import TurnErrors
     from filepact.faces.mcp.calls import ElicitationHandler, FrameHandler
-    from filepact.lsp.spec import ServerSpec
-    from filepact.semantic.service import SemanticWorkspace
+    from filepact.tools.engine import ChangeJudge
     from filepact.tools.registry import ToolEngine, Toolset
     from filepact.workspace.workspace import Mode, Workspace
 
-__all__ = ["hook", "instructions", "mcp", "solution_instructions", "solution_place"]
+__all__ = ["hook", "instructions", "mcp", "shortened"]
+
+_LATER: Final = (
+    *("re2", "regex", "pydantic", "logging", "concurrent.futures.thread", "filepact.compression"),
+    *("filepact.workspace.workspace", "filepact.store.known_texts", "filepact.tools.engine"),
+    *("filepact.text.locate", "filepact.text.patch", "filepact.workspace.search_index"),
+    *(() if sys.version_info >= (3, 14) else ("backports.zstd",)),
+    "filepact.fs.audit_file",
+)
+_LAST: Final = "filepact.workspace.external_files"
+"""What a server may load after its first answer; the last one is compiled last."""
 
 _MODES: Final[dict[str, Mode]] = {
     "auto": "auto",
@@ -64,57 +71,31 @@ def mcp(arguments: Namespace, _screen: Terminal) -> None:
     gc.disable()  # what is loaded stays to the end, and is a tenth of the start to look through
     from filepact.app import (  # noqa: PLC0415 - loads the database
         ancestors,
-        confines_servers,
         journal_roots,
-        open_pool,
-        open_semantic_workspace,
-        open_solution,
         open_toolbox,
-        read_answers,
-        start_fork_server,
-        write_answers,
     )
-    from filepact.config.person import (  # noqa: PLC0415 - with it
-        read_settings,
-        read_trust,
-        state_folder,
-    )
-    from filepact.faces.cli.programs import (  # noqa: PLC0415 - with the next
-        Programs,
-        compile_ahead,
-    )
+    from filepact.config.person import read_settings, state_folder  # noqa: PLC0415 - with it
+    from filepact.extension import open_diagnostics  # noqa: PLC0415 - with the next
     from filepact.faces.mcp import serve  # noqa: PLC0415 - only this command needs it
     from filepact.opening import turn_noted  # noqa: PLC0415 - as above
 
     settings = read_settings(arguments.config)
     of_solution = arguments.toolset == "solution"
+    state = state_folder(arguments.state)
+    diagnostics = open_diagnostics(settings, state)
     roots, solution = arguments.roots, ""
     if of_solution:
-        roots, solution = solution_place(roots)
+        roots, solution = diagnostics.solution_place(roots)
     arguments.read_only = arguments.read_only or arguments.mode == "read-only"
     only_looks = arguments.read_only or arguments.max_level == "safe"
-    # The seven tools have diagnostics for changes alone.
-    diagnosing = settings.diagnosing
-    if only_looks and not of_solution:
-        diagnosing = replace(diagnosing, mode="off")
-    elif of_solution and diagnosing.mode == "auto":
-        # Who asks for a solution asks for its servers.
-        diagnosing = replace(diagnosing, mode="always")
-    state = state_folder(arguments.state)
-    servers: tuple[ServerSpec, ...] = ()
-    if diagnosing.mode != "off":
-        confines = confines_servers(settings)
-        servers = settings.agents_servers(read_trust(state), confines=confines)
     with ExitStack() as stack:
-        changeable = (*roots, *(journal_roots(state, settings.store) if servers else ()))
-        programs = Programs(changeable, kept=read_answers(state))
-        fork_server = None
-        if settings.guard.landlock != "off":
-            # What is inside the sandbox starts no programs any more.
-            fork_server = start_fork_server(diagnosing, servers, programs)
-        if fork_server is not None:
-            stack.callback(fork_server.close)
-        stack.callback(compile_ahead())
+        diagnostics.prepare(
+            stack,
+            lambda: (*roots, *journal_roots(state, settings.store)),
+            looks=only_looks,
+            solution=of_solution,
+        )
+        stack.callback(compile_ahead(diagnostics.later))
         chat = _chat(arguments, settings, stack) if not only_looks else None
         above, _ = ancestors()  # of which a sandbox does not tell
         folders = _opened(roots, _MODES[arguments.mode], state, settings)
@@ -124,17 +105,7 @@ def mcp(arguments: Namespace, _screen: Terminal) -> None:
         _greet()
         if solution:
             folders.guard.find_file(solution, "read")
-        pool = open_pool(
-            folders,
-            diagnosing=diagnosing,
-            servers=servers,
-            environment=programs.environment,
-            locate=programs,
-            fork_server=fork_server,
-        )
-        if pool is not None:
-            stack.callback(pool.close)
-        write_answers(state, programs.answers)
+        diagnostics.open(stack, folders)
         turns: list[TurnErrors] = []
         shown: dict[str, Any] = {
             "tier": arguments.tier,
@@ -142,23 +113,20 @@ def mcp(arguments: Namespace, _screen: Terminal) -> None:
             "read_only": arguments.read_only,
         }
 
-        def judge() -> SemanticWorkspace | None:
-            semantics = open_semantic_workspace(folders.workspace(), pool, diagnosing)
-            if semantics is not None:
-                stack.callback(semantics.close)
-                turns.append(stack.enter_context(_turn_errors(semantics)))
-            return semantics
+        def judge() -> ChangeJudge | None:
+            found: ChangeJudge | None = diagnostics.judge(stack, folders.workspace())
+            if found is not None:
+                turns.append(stack.enter_context(_turn_errors(found)))
+            return found
 
         def open_tools() -> Toolset:
             workspace = folders.workspace()
             workspace.keep_search_index(shared_by=VERSION if settings.server.shared_index else "")
             if of_solution:
-                only_new = {one.name for one in servers if one.only_new}
-                more = {"name": solution, "only_new": only_new, **shown}
-                tools = open_solution(workspace, judge(), **more)
+                tools: Toolset = diagnostics.solution(workspace, judge(), name=solution, **shown)
             else:
                 # Who only reads needs no servers.
-                semantics = judge() if diagnosing.mode == "always" else judge
+                semantics = judge() if diagnostics.mode == "always" else judge
                 seconds = settings.server.timeout
                 tools = open_toolbox(
                     workspace, semantics=semantics, own=True, seconds=seconds, **shown
@@ -171,7 +139,7 @@ def mcp(arguments: Namespace, _screen: Terminal) -> None:
         framed = settings.server.app and not (only_looks or of_solution)
         # Said before any tool is loaded, so not read off them.
         if of_solution:
-            said = solution_instructions(folders, solution, changes=not only_looks)
+            said = diagnostics.instructions(folders, solution, changes=not only_looks)
         else:
             own = not only_looks and arguments.tier != "essential"
             said = instructions(folders, changes=not only_looks, own=own)
@@ -195,7 +163,39 @@ def mcp(arguments: Namespace, _screen: Terminal) -> None:
         )
 
 
-def _turn_errors(semantics: SemanticWorkspace) -> closing[TurnErrors]:
+def compile_ahead(more: Sequence[str]) -> Callable[[], int | None]:
+    """Have what a server loads later compiled, once for all starts, if nobody has done that yet.
+
+    Inside the sandbox a server could not keep what Python compiles, and some installers compile nothing.
+    So another process does it, of which nobody waits for the end.
+
+    Args:
+        more: Modules of extensions.
+
+    Returns:
+        Its exit status when it has ended; to be asked once more at the end.
+    """
+    package = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
+    folder, _, last = _LAST.removeprefix("filepact.").partition(".")
+    place, prefix = os.path.join(package, folder), sys.pycache_prefix
+    kept = f"{prefix}{place}" if prefix else os.path.join(place, "__pycache__")
+    done = os.path.join(kept, f"{last}.{sys.implementation.cache_tag}.pyc")
+    if sys.dont_write_bytecode or os.path.exists(done) or not (prefix or os.access(place, os.W_OK)):
+        return lambda: 0
+    import subprocess  # noqa: PLC0415 - done once
+
+    command = [sys.executable, "-I", "-c", f"import {', '.join((*_LATER, *more, _LAST))}"]
+    if prefix:
+        command[2:2] = ["-X", f"pycache_prefix={prefix}"]
+    nowhere = subprocess.DEVNULL
+    with suppress(OSError):
+        return subprocess.Popen(  # noqa: S603 - this very program
+            command, stdin=nowhere, stdout=nowhere, stderr=nowhere, cwd="/", start_new_session=True
+        ).poll
+    return lambda: 0
+
+
+def _turn_errors(semantics: ChangeJudge) -> closing[TurnErrors]:
     """Return the service that tells hooks, at the end of a turn, which errors it has left."""
     from filepact.faces.hooks.turn_errors import TurnErrors  # noqa: PLC0415 - where there are servers
 
@@ -316,10 +316,10 @@ def instructions(
     first, *others = (root.path for root in folders.guard.roots)
     start = "Relative paths start there"
     start += ", or in the folder below it that your client shares." if moves else "."
-    said = [f"Files beneath {_shortened(first, 110)}.", start]
+    said = [f"Files beneath {shortened(first, 110)}.", start]
     if others:
         said.append(
-            f"Also {', '.join(_shortened(one, 110) for one in others[:3])}, by absolute path."
+            f"Also {', '.join(shortened(one, 110) for one in others[:3])}, by absolute path."
         )
     said.append("Paths outside, and files that hold secrets, are refused; do not try other ways.")
     if changes:
@@ -338,7 +338,7 @@ def instructions(
     return " ".join(said)
 
 
-def _shortened(path: str, room: int) -> str:
+def shortened(path: str, room: int) -> str:
     """Keep the end of a long path, at most `room` characters of it."""
     return path if len(path) <= room else f"...{path[3 - room :]}"
 
@@ -346,69 +346,3 @@ def _shortened(path: str, room: int) -> str:
 def _session(actor: Actor) -> Session:
     conversation = conversation_of_server(actor.name, os.environ)
     return Session(f"mcp-{os.urandom(4).hex()}", actor, conversation)
-
-
-_ENDS = (".sln", ".slnx", ".csproj")
-
-
-def solution_place(paths: Sequence[str]) -> tuple[list[str], str]:
-    """Split the paths of a command line into folders and the name of a solution.
-
-    Args:
-        paths: As they were typed: a solution, a project or a folder, then further folders.
-
-    Returns:
-        The folders, and the name of the file in the first; empty where a folder was named.
-
-    Raises:
-        InvalidParamsError: A file stands where only folders can.
-    """
-    first, *others = paths
-    if any(map(_is_solution, others)):
-        raise InvalidParamsError(
-            "several solutions were named",
-            hint="Start one server for each; what follows the solution are further folders.",
-        )
-    if not _is_solution(first):
-        return [first, *others], ""
-    return [dirname(first) or ".", *others], basename(first)
-
-
-def _is_solution(path: str) -> bool:
-    # The end of the name decides: nothing is opened before the roots are.
-    return path.lower().endswith(_ENDS)
-
-
-def solution_instructions(folders: OpenFolders | Workspace, name: str, *, changes: bool) -> str:
-    """Write the instructions of a server for a solution.
-
-    Args:
-        folders: What the agent will work in.
-        name: The solution's file; empty for a folder.
-        changes: Whether files can be changed.
-    """
-    first, *others = (root.path for root in folders.guard.roots)
-    what = f"The solution {_shortened(name, 60)} in" if name else "The folder"
-    said = [f"{what} {_shortened(first, 120)}; relative paths start there."]
-    if others:
-        shown = ", ".join(_shortened(one, 80) for one in others[:2])
-        more = ", ..." if len(others) > 2 else ""
-        said.append(f"Also {shown}{more}, by absolute path.")
-    said.append(
-        "Every answer is {success, data, meta, error}. Diagnostics of language servers count only "
-        "where fresh is true."
-    )
-    if changes:
-        said.append(
-            "write_file previews, with the diagnostics that the text would add and remove; send "
-            "applyChanges: true to write. applied: on the disk; workspaceUpdate.updated: taken up by "
-            "the servers. With kind pending or stale call sync or get_diagnostics, and do not write "
-            "again. Every change is recorded and the person can undo it."
-        )
-        if folders.mode == "preview":
-            said.append(
-                "Changes here wait for the person: with data.pending nothing is changed yet."
-            )
-    else:
-        said.append("Nothing can be changed here.")
-    return " ".join(said)

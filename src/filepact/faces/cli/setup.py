@@ -582,14 +582,11 @@ def _notes(
 
 def _waiting(arguments: Namespace, entry: _Entry) -> list[str]:
     """The installed language servers that work for agents only once they are trusted."""
-    from filepact.app import confines_servers  # noqa: PLC0415 - only what writes is told
-    from filepact.config.person import read_settings, read_trust  # noqa: PLC0415 - the same
-    from filepact.faces.cli.programs import Programs  # noqa: PLC0415 - the same
+    from filepact.config.person import read_settings  # noqa: PLC0415 - only what writes is told
+    from filepact.extension import open_diagnostics  # noqa: PLC0415 - the same
 
-    folder = os.path.realpath(entry.project)
     with suppress(FilepactError):  # `doctor` says what is wrong with the settings
-        settings = read_settings(arguments.config)
-        trust = read_trust(find_context(arguments).state)
-        chosen = settings.agents_servers(trust, confines=confines_servers(settings))
-        return [one.name for one in Programs([folder]).waiting(settings.servers, chosen, folder)]
+        found = open_diagnostics(read_settings(arguments.config), find_context(arguments).state)
+        waiting: list[str] = found.waiting(os.path.realpath(entry.project))
+        return waiting
     return []

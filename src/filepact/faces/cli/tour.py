@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from filepact.app import journal_roots
-from filepact.config.person import read_store, state_folder
+from filepact.config.person import read_settings, read_store, state_folder
+from filepact.extension import open_diagnostics
 from filepact.faces.cli import isolated_command
 from filepact.faces.cli.main import execute
-from filepact.faces.cli.programs import Programs
 from filepact.faces.cli.render import paint_diff
 from filepact.faces.cli.screen import DONE, FAILED, CommandAnswer, Terminal, TerminalText
 from filepact.faces.cli.tour_tree import choose, copy_folder, fingerprint, make_project
@@ -470,7 +470,7 @@ def _environment() -> dict[str, str]:
     changeable = (str(Path.cwd()), *journal_roots(state_folder(), read_store()))
     return {
         name: value for name, value in os.environ.items() if not name.startswith("FILEPACT_")
-    } | {"PATH": Programs(changeable).environment.get("PATH", "")}
+    } | {"PATH": open_diagnostics(read_settings(), state_folder()).search_path(changeable)}
 
 
 @contextmanager

@@ -13,7 +13,7 @@ import time
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Final
 
-from filepact import lsp
+import filepact
 from filepact.errors import InvalidParamsError
 from filepact.wire.pipes import read_some, standard_pipes, stopped_by_signals, write_at_once
 from filepact_acp.client_buffers import PATIENCE
@@ -56,7 +56,7 @@ class AgentProcess:
                     sys.executable,
                     "-I",
                     "-S",
-                    f"{lsp.__path__[0]}/supervisor.py",
+                    f"{filepact.__path__[0]}/supervisor.py",
                     "run",
                     str(end),
                     "0",  # of memory as much as it likes

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from filepact.errors import FilepactError, UserDeniedError
 from filepact.tools.answers import failure
-from filepact.tools.engine import TOOLS, DraftResult, WorkspaceEngine, preview_diagnostics
+from filepact.tools.engine import TOOLS, DraftResult, WorkspaceEngine
 from filepact.tools.registry import CallResult, Toolset
 from filepact.values import replace
 from filepact_acp.client_buffers import named_files
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from filepact.domain.operation import Approval
-    from filepact.semantic.service import SemanticWorkspace
+    from filepact.tools.engine import ChangeJudge
     from filepact.tools.registry import CallContext
     from filepact.workspace.draft import Draft
     from filepact.workspace.receipt import Receipt
@@ -54,7 +54,7 @@ class EditorTools(Toolset):
         bound: AcpSession,
         texts: EditorTexts,
         links: ProxyContext,
-        semantics: SemanticWorkspace | None,
+        semantics: ChangeJudge | None,
         *,
         seconds: float,
     ) -> None:
@@ -92,7 +92,7 @@ class _Engine(WorkspaceEngine):
         bound: AcpSession,
         texts: EditorTexts,
         links: ProxyContext,
-        semantics: SemanticWorkspace | None,
+        semantics: ChangeJudge | None,
     ) -> None:
         super().__init__(bound.workspace, semantics)
         self._bound = bound
@@ -106,7 +106,7 @@ class _Engine(WorkspaceEngine):
 
     def submit(self, call: CallContext, draft: Draft, summary: str) -> DraftResult:
         semantics = self._semantics
-        previewed = None if semantics is None else preview_diagnostics(semantics, draft, call)
+        previewed = None if semantics is None else semantics.check(draft, call)
         return DraftResult(self._bound.workspace.submit(draft, summary), previewed)
 
     def answer(self, call: CallContext, draft: Draft, submitted: DraftResult) -> CallResult:

@@ -1,0 +1,1 @@
+"""What language servers find in changes, and the tools of a solution."""
