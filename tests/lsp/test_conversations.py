@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from filepact import supervisor
 from filepact.wire.framing import FrameReader, frame
 from filepact.wire.messages import (
     CONTENT_MODIFIED,
@@ -17,7 +18,6 @@ from filepact.wire.messages import (
     METHOD_NOT_FOUND,
     SERVER_CANCELLED,
 )
-from filepact_diagnostics.lsp import supervisor
 from filepact_diagnostics.lsp.capabilities import initialize_params
 from filepact_diagnostics.lsp.client import LanguageClient
 from filepact_diagnostics.lsp.failures import (

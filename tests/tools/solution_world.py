@@ -13,8 +13,8 @@ from filepact.app import open_workspace
 from filepact.domain.operation import Actor, Session
 from filepact.tools.answers import CALL_SECONDS, Envelope
 from filepact.tools.registry import CallContext, Toolset
+from filepact_diagnostics.judging import ServerJudge
 from filepact_diagnostics.opening import open_solution
-from filepact_diagnostics.semantic.service import SemanticWorkspace
 from filepact_diagnostics.solution import SOLUTION_TOOLS
 from filepact_diagnostics.solution_engine import SolutionEngine
 
@@ -114,7 +114,7 @@ def served(
     *,
     name: str = "",
     limit: float = CALL_SECONDS,
-    kind: type[SemanticWorkspace] = SemanticWorkspace,
+    kind: type[ServerJudge] = ServerJudge,
     **options: Any,
 ) -> Iterator[World]:
     """A folder with language servers, which are waited for."""

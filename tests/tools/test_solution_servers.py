@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from filepact_diagnostics.judging import ServerJudge
 from filepact_diagnostics.lsp.pool import ServerPool
-from filepact_diagnostics.semantic.service import SemanticWorkspace
 from tests.lsp.fakes import fake, pool_of
 from tests.tools.solution_world import served
 
@@ -289,7 +289,7 @@ def test_a_call_whose_time_is_over_says_so_and_keeps_what_it_wrote(tmp_path: Pat
         assert (asked["data"]["fresh"], asked["meta"]["timedOut"]) == (False, True)
 
 
-class Broken(SemanticWorkspace):
+class Broken(ServerJudge):
     """One that breaks in a way that nobody foresaw."""
 
     def verify(self, *_arguments: Any, **_more: Any) -> WorkspaceUpdate:
