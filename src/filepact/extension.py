@@ -54,6 +54,7 @@ class SettingInfo:
         example: As TOML, for a key without a default.
         about: What it is for.
         allows: JSON schema of its values.
+        form: These values in words, as the end of a sentence; empty where the schema says it well enough.
     """
 
     table: str
@@ -62,6 +63,7 @@ class SettingInfo:
     about: str
     allows: dict[str, Any]
     example: str = ""
+    form: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import jsonschema
 import pytest
 
+from filepact.config.keys import all_keys, json_schema, template
 from filepact.config.person import read_settings
 from filepact.config.settings import Settings, other_keys, parse_settings
-from filepact.config.template import all_keys, json_schema, template
 from filepact.errors import FilepactError
 from filepact.faces.cli import config
 from tests.forked import Command

@@ -30,60 +30,18 @@ __all__ = [
     "RecordingSettings",
     "ServerSettings",
     "Settings",
-    "known_table",
     "other_keys",
     "parse_settings",
     "read_others",
 ]
 
+_TABLES: Final = ("guard", "mcp", "hooks", "recording", "proposals", "audit")
 OTHER_KEYS: Final[dict[Layer, tuple[str, ...]]] = {
     "administrator": ("audit",),
-    "person": (
-        "encodings",
-        "guard",
-        "mcp",
-        "hooks",
-        "recording",
-        "proposals",
-        "audit",
-    ),
+    "person": ("encodings", *_TABLES),
     "project": (),
 }
 """What a file of each layer may hold besides rules and the tables of extensions."""
-
-_GUARD: Final[dict[str, tuple[object, ...]]] = {
-    "mounts": (True, False),
-    "content": (True, False),
-    "landlock": ("auto", "off", "required"),
-    "hard_links": ("keep", "replace"),
-    "dependency_versions": (True, False),
-}
-
-_SERVING: Final[dict[str, tuple[int, int, tuple[type, ...], str]]] = {
-    "page": (2_000, 1_000_000, (int,), "whole number"),
-    "timeout": (1, 3_600, (int, float), "number of seconds"),
-    "patience": (1, 3_600, (int, float), "number of seconds"),
-}
-_ELICITATION: Final = ("off", "form", "url", "both")
-_SWITCHES: Final = ("app", "shared_index")
-_HOOKS: Final[dict[str, tuple[int, int, tuple[type, ...], str]]] = {
-    "idle": (1, 86_400, (int, float), "number of seconds"),
-}
-_RECORDING: Final[dict[str, tuple[int, int, tuple[type, ...], str]]] = {
-    "quiet": (0, 3_600, (int, float), "number of seconds"),
-    "longest": (1, 86_400, (int, float), "number of seconds"),
-    "files": (1_000, 2_000_000, (int,), "whole number"),
-    "megabytes": (1, 1_000_000, (int,), "whole number"),
-}
-_PROPOSALS: Final[dict[str, tuple[int, int, tuple[type, ...], str]]] = {
-    "days": (1, 3_650, (int,), "whole number"),
-    "count": (1, 100_000, (int,), "whole number"),
-    "megabytes": (1, 1_000_000, (int,), "whole number"),
-}
-_AUDIT: Final[dict[str, tuple[int, int, tuple[type, ...], str]]] = {
-    "days": (1, 36_500, (int,), "whole number"),
-    "megabytes": (1, 1_000_000, (int,), "whole number"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,35 +183,25 @@ def read_others(found: Mapping[str, Any], text: str, name: str, layer: Layer) ->
         layer: Who wrote it.
     """
     extended = _extended(found, text, name, layer)
-    encodings: tuple[tuple[Glob, str], ...] = ()
-    guard, serving = GuardSettings(), ServerSettings()
-    hooks = HookSettings()
-    recording = RecordingSettings()
-    if "encodings" in found:
-        encodings = _encodings(found["encodings"], text, name)
-    if "guard" in found:
-        guard = _guarding(found["guard"], text, name)
-    if "mcp" in found:
-        serving = _serving(found["mcp"], text, name)
-    if "hooks" in found:
-        hooks = _hooking(found["hooks"], text, name)
-    if "recording" in found:
-        chosen = _numbers(found["recording"], "recording", _RECORDING, text, name)
-        recording = RecordingSettings(**chosen)
-    limits, notify = _proposing(found.get("proposals", {}), text, name)
-    audit = _auditing(found["audit"], text, name) if "audit" in found else None
+    tables: dict[str, Any] = {}
+    if not found.keys().isdisjoint(_TABLES):
+        from filepact.config.keys import read_table  # noqa: PLC0415 - most files have none of these
+
+        tables = {
+            table: read_table(found, table, text, name) for table in _TABLES if table in found
+        }
+    limits = tables.get("proposals", {})
     addresses = (one for one in extended.values() if isinstance(one, StoreOptions) and one.url)
-    store = next(addresses, None)
     return Settings(
-        encodings,
-        guard=guard,
-        server=serving,
-        hooks=hooks,
-        recording=recording,
-        limits=limits,
-        notify=notify,
-        audit=audit,
-        store=store,
+        _encodings(found["encodings"], text, name) if "encodings" in found else (),
+        guard=GuardSettings(**tables.get("guard", {})),
+        server=ServerSettings(**tables.get("mcp", {})),
+        hooks=HookSettings(**tables.get("hooks", {})),
+        recording=RecordingSettings(**tables.get("recording", {})),
+        notify=limits.pop("notify", False),
+        limits=ProposalLimits(**limits),
+        audit=AuditOptions(**tables["audit"]) if "audit" in tables else None,
+        store=next(addresses, None),
         extensions=extended,
     )
 
@@ -279,104 +227,6 @@ def _extended(found: Mapping[str, Any], text: str, name: str, layer: Layer) -> d
         known = ", ".join(keys)
         raise refusal(text, name, (key,), f"there is no such setting; known are {known}")
     return {one.name: one.read_settings(found, text, name) for one in wanted}
-
-
-def _guarding(table: Any, text: str, name: str) -> GuardSettings:
-    for key, value in known_table(table, ("guard",), tuple(_GUARD), text, name).items():
-        if type(value) is not type(_GUARD[key][0]) or value not in _GUARD[key]:
-            known = ", ".join(str(each).lower() for each in _GUARD[key])
-            raise refusal(text, name, ("guard", key), f"has to be one of {known}")
-    return GuardSettings(**table)
-
-
-def _serving(table: Any, text: str, name: str) -> ServerSettings:
-    chosen = known_table(table, ("mcp",), (*_SERVING, "elicitation", *_SWITCHES), text, name)
-    elicitation = chosen.get("elicitation", "off")
-    if elicitation not in _ELICITATION:
-        known = ", ".join(_ELICITATION)
-        raise refusal(text, name, ("mcp", "elicitation"), f"has to be one of {known}")
-    switches = {key: chosen[key] for key in _SWITCHES if key in chosen}
-    for key, value in switches.items():
-        if type(value) is not bool:
-            raise refusal(text, name, ("mcp", key), "has to be true or false")
-    numbers = {key: value for key, value in chosen.items() if key in _SERVING}
-    numbers = _numbers(numbers, "mcp", _SERVING, text, name)
-    return ServerSettings(**numbers, elicitation=elicitation, **switches)
-
-
-def _hooking(table: Any, text: str, name: str) -> HookSettings:
-    chosen = known_table(table, ("hooks",), (*_HOOKS, "unapproved"), text, name)
-    if chosen.get("unapproved", "tell") not in ("tell", "propose"):
-        raise refusal(text, name, ("hooks", "unapproved"), "has to be one of tell, propose")
-    numbers = {key: value for key, value in chosen.items() if key in _HOOKS}
-    return HookSettings(**{**chosen, **_numbers(numbers, "hooks", _HOOKS, text, name)})
-
-
-def _numbers(
-    table: Any,
-    called: str,
-    known: Mapping[str, tuple[int, int, tuple[type, ...], str]],
-    text: str,
-    name: str,
-) -> dict[str, Any]:
-    """A table of numbers within limits."""
-    chosen = known_table(table, (called,), tuple(known), text, name)
-    for key, value in chosen.items():
-        least, most, kinds, unit = known[key]
-        if type(value) not in kinds or not least <= value <= most:
-            problem = f"has to be a {unit} from {least} to {most}"
-            raise refusal(text, name, (called, key), problem)
-    return chosen
-
-
-def _proposing(table: Any, text: str, name: str) -> tuple[ProposalLimits, bool]:
-    """The limits of waiting proposals, and whether the desktop is told of them."""
-    chosen = known_table(table, ("proposals",), (*_PROPOSALS, "notify"), text, name)
-    notify = chosen.get("notify", False)
-    if type(notify) is not bool:
-        raise refusal(text, name, ("proposals", "notify"), "has to be one of true, false")
-    limits = {key: value for key, value in chosen.items() if key != "notify"}
-    return ProposalLimits(**_numbers(limits, "proposals", _PROPOSALS, text, name)), notify
-
-
-def _auditing(table: Any, text: str, name: str) -> AuditOptions:
-    switches, told = ("enabled", "sync"), ("heads", "syslog", "telemetry")
-    chosen = known_table(table, ("audit",), (*switches, *_AUDIT, *told), text, name)
-    for key in switches:
-        if type(chosen.get(key, True)) is not bool:
-            raise refusal(text, name, ("audit", key), "has to be one of true, false")
-    for key in told:
-        path, also = chosen.get(key, "/"), ""
-        if key == "telemetry":
-            also = "provider, or "
-            path = "/" if path == "provider" else path
-        elif key == "heads":
-            also = "a list of words that begins with the path of a program, git: and a path, or "
-            if isinstance(path, list):
-                chosen[key] = tuple(path)
-                path = path[0] if path and all(isinstance(one, str) for one in path) else ""
-            path = path.removeprefix("git:") if isinstance(path, str) else ""
-        if not (isinstance(path, str) and path.startswith("/")):
-            raise refusal(text, name, ("audit", key), f"has to be {also}an absolute path")
-    _numbers({key: chosen[key] for key in _AUDIT if key in chosen}, "audit", _AUDIT, text, name)
-    return AuditOptions(**chosen)
-
-
-def known_table(
-    table: Any, path: tuple[str], known: tuple[str, ...], text: str, name: str
-) -> dict[str, Any]:
-    """A table of a file that holds nothing but known keys.
-
-    Raises:
-        InvalidParamsError: It is no table, or has another key.
-    """
-    if not isinstance(table, dict):
-        raise refusal(text, name, path, "has to be a table")
-    for key in table:
-        if key not in known:
-            said = f"there is no such key; known are {', '.join(known)}"
-            raise refusal(text, name, (*path, key), said)
-    return table
 
 
 def _encodings(table: Any, text: str, name: str) -> tuple[tuple[Glob, str], ...]:

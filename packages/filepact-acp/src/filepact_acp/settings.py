@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from filepact.config.problems import refusal
-from filepact.config.settings import known_table
-from filepact.config.template import SWITCH
+from filepact.config.keys import SWITCH, read_table
 from filepact.extension import SettingInfo
 from filepact.values import dataclass
 
@@ -42,8 +40,4 @@ def read_proxy(found: Mapping[str, Any], text: str, name: str) -> ProxySettings:
     Raises:
         InvalidParamsError: A key or a value in the table is not one that is known.
     """
-    chosen = known_table(found.get("acp", {}), ("acp",), ("answer_own",), text, name)
-    for key, value in chosen.items():
-        if type(value) is not bool:
-            raise refusal(text, name, ("acp", key), "has to be one of true, false")
-    return ProxySettings(**chosen)
+    return ProxySettings(**read_table(found, "acp", text, name, PROXY_KEYS))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from filepact.extension import Extension, SettingInfo
+from filepact.extension import Extension
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from filepact.config.settings import Settings
+    from filepact.extension import SettingInfo
     from filepact.faces.cli.parser import CommandGroup
     from filepact.faces.cli.render import CheckResult
     from filepact.workspace.workspace import Workspace
@@ -93,33 +94,9 @@ def _join(
 
 
 def _keys() -> tuple[SettingInfo, ...]:
-    from filepact.config.template import one_of  # noqa: PLC0415
+    from filepact_diagnostics.settings import keys  # noqa: PLC0415
 
-    return (
-        SettingInfo(
-            *("diagnostics", "mode", '"auto"', "when language servers are used"),
-            one_of("auto", "always", "off"),
-        ),
-        SettingInfo(
-            "diagnostics",
-            "budget",
-            "2",
-            "seconds that an answer waits for them",
-            {"type": "number"},
-        ),
-        SettingInfo(
-            *("diagnostics", "new_errors", '"allow"', "what becomes of a change that adds errors"),
-            one_of("allow", "ask", "deny"),
-        ),
-        SettingInfo(
-            "diagnostics", "idle", "600", "seconds until one is stopped", {"type": "number"}
-        ),
-        SettingInfo("diagnostics", "memory", "2048", "MiB that one may take", {"type": "integer"}),
-        SettingInfo(
-            *("diagnostics", "receipts", '"errors"', "the least that a receipt tells"),
-            one_of("errors", "warnings"),
-        ),
-    )
+    return keys()
 
 
 def _open(settings: Settings, state: str) -> Diagnostics:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from filepact.config.settings import Settings
+    from filepact.extension import SettingInfo
     from filepact_diagnostics.lsp.spec import ServerSpec
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "NewErrors",
     "ServerTrust",
     "Using",
+    "keys",
     "options_of",
     "parse_trust",
     "read_trust",
@@ -54,11 +56,6 @@ TRUST_FILE: Final = "trust.json"
 TABLES: Final = ("diagnostics", "servers")
 """What a person's and an administrator's file may hold about them."""
 
-_LIMITS: Final[dict[str, tuple[float, float, str]]] = {
-    "budget": (0.1, 60.0, "seconds"),
-    "idle": (1.0, 86_400.0, "seconds"),
-    "memory": (64, 1_048_576, "MiB"),
-}
 _STEP = late_regex(r"([^.\[\]]+)|\[(\d+)\]")
 
 
@@ -252,6 +249,44 @@ def read_trust(state_dir: str) -> ServerTrust:
     return parse_trust(text.encode())
 
 
+def keys() -> tuple[SettingInfo, ...]:
+    """The keys of the table `diagnostics`, each an attribute of `LanguageServerSettings`."""
+    from filepact.config.keys import between, one_of  # noqa: PLC0415 - most files have no such table
+    from filepact.extension import SettingInfo  # noqa: PLC0415 - the same
+
+    return (
+        SettingInfo(
+            *("diagnostics", "mode", '"auto"', "when language servers are used"),
+            one_of("auto", "always", "off"),
+        ),
+        SettingInfo(
+            "diagnostics",
+            "budget",
+            "2",
+            "seconds that an answer waits for them",
+            between(0.1, 60, "number"),
+        ),
+        SettingInfo(
+            *("diagnostics", "new_errors", '"allow"', "what becomes of a change that adds errors"),
+            one_of("allow", "ask", "deny"),
+        ),
+        SettingInfo(
+            "diagnostics",
+            "idle",
+            "600",
+            "seconds until one is stopped",
+            between(1, 86_400, "number"),
+        ),
+        SettingInfo(
+            "diagnostics", "memory", "2048", "MiB that one may take", between(64, 1_048_576)
+        ),
+        SettingInfo(
+            *("diagnostics", "receipts", '"errors"', "the least that a receipt tells"),
+            one_of("errors", "warnings"),
+        ),
+    )
+
+
 def read_wishes(tables: Mapping[str, Any], text: str, name: str) -> LanguageServerOptions:
     """Read a file's settings about language servers.
 
@@ -274,42 +309,19 @@ def read_wishes(tables: Mapping[str, Any], text: str, name: str) -> LanguageServ
 
 def _fields(table: Any, text: str, name: str) -> dict[str, Any]:
     if isinstance(table, str):
-        return {"mode": _word(table, get_args(Using), text, name, ("diagnostics",))}
-    if not isinstance(table, dict):
-        words = ", ".join(get_args(Using))
-        raise refusal(text, name, ("diagnostics",), f"has to be one of {words}, or a table")
-    said: dict[str, Any] = {}
-    for key, value in table.items():
-        path = ("diagnostics", key)
-        if key == "mode":
-            said[key] = _word(value, get_args(Using), text, name, path)
-        elif key == "new_errors":
-            said[key] = _word(value, get_args(NewErrors), text, name, path)
-        elif key == "receipts":
-            said[key] = _word(value, get_args(Receipts), text, name, path)
-        elif key in _LIMITS:
-            said[key] = _number(value, key, text, name, path)
-        else:
-            known = ", ".join(one.name for one in fields(LanguageServerSettings))
-            raise refusal(text, name, path, f"there is no such key; known are {known}")
+        if table not in get_args(Using):
+            words = ", ".join(get_args(Using))
+            raise refusal(
+                text, name, ("diagnostics",), f"has to be one of {words}, in quotes, or a table"
+            )
+        return {"mode": table}
+    from filepact.config.keys import read_table  # noqa: PLC0415 - as above
+
+    said = read_table({"diagnostics": table}, "diagnostics", text, name, keys())
     if said.get("mode") == "off" and said.get("new_errors", "allow") != "allow":
         path = ("diagnostics", "new_errors")
         raise refusal(text, name, path, 'nothing finds errors while mode is "off"')
     return said
-
-
-def _word(value: Any, allowed: tuple[str, ...], text: str, name: str, path: tuple[str, ...]) -> str:
-    if not isinstance(value, str) or value not in allowed:
-        raise refusal(text, name, path, f"has to be one of {', '.join(allowed)}, in quotes")
-    return value
-
-
-def _number(value: Any, key: str, text: str, name: str, path: tuple[str, ...]) -> float:
-    least, most, unit = _LIMITS[key]
-    kind = int if key == "memory" else (int, float)
-    if isinstance(value, bool) or not isinstance(value, kind) or not least <= value <= most:
-        raise refusal(text, name, path, f"has to be a number of {unit} from {least:g} to {most:g}")
-    return value if key == "memory" else float(value)
 
 
 def _servers(tables: Any, text: str, name: str) -> dict[str, dict[str, Any]]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from filepact.config.problems import refusal
-from filepact.config.settings import known_table
+from filepact.config.keys import TEXT, read_table
 from filepact.domain.operation import StoreOptions
 from filepact.extension import SettingInfo
 from filepact_fleet import STORES
@@ -15,18 +14,18 @@ if TYPE_CHECKING:
 
 __all__ = ["STORE_KEYS", "read_store"]
 
-_KEYS: Final = ("url", "workspace", "schema")
 STORE_KEYS: Final = (
     SettingInfo(
         *("store", "url", "", "a PostgreSQL database for the journal, without a password"),
         {"type": "string", "pattern": "^postgres(ql)?://"},
         '"postgresql://filepact@db.example:5432/filepact"',
+        f"an address that begins with {' or '.join(STORES)}",
     ),
     SettingInfo(
         *("store", "workspace", '""', "the journal's name there; empty, one of its own"),
         {"type": "string"},
     ),
-    SettingInfo("store", "schema", '"filepact"', "the schema with its tables", {"type": "string"}),
+    SettingInfo("store", "schema", '"filepact"', "the schema with its tables", TEXT),
 )
 
 
@@ -41,12 +40,5 @@ def read_store(found: Mapping[str, Any], text: str, name: str) -> StoreOptions:
     Raises:
         InvalidParamsError: A key or a value in the table is not one that is known.
     """
-    chosen = known_table(found.get("store", {}), ("store",), _KEYS, text, name)
-    for key, value in chosen.items():
-        if not isinstance(value, str) or (not value and key != "workspace"):
-            raise refusal(text, name, ("store", key), "has to be a text")
-    url = chosen.get("url", "")
-    if url and not url.startswith(STORES):
-        problem = f"has to begin with {' or '.join(STORES)}"
-        raise refusal(text, name, ("store", "url"), problem)
+    chosen = read_table(found, "store", text, name, STORE_KEYS)
     return StoreOptions(**{"url": "", **chosen})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from filepact.config.template import TEXT, TEXTS, between
+from filepact.config.keys import TEXT, TEXTS, between
 from filepact.extension import SettingInfo
 from filepact_gateway.settings import ALGORITHMS, TOKEN_TYPES
 

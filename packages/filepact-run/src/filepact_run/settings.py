@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from filepact.config.problems import refusal
-from filepact.config.settings import known_table
-from filepact.config.template import one_of
+from filepact.config.keys import one_of, read_table
 from filepact.extension import SettingInfo
 from filepact.values import dataclass
 
@@ -27,6 +25,7 @@ RUN_KEYS: Final = (
     SettingInfo(
         *("run", "writable", "[]", "folders that programs behind `run` change as they are"),
         {"type": "array", "items": {"type": "string", "pattern": "^(/|~/)"}},
+        form="a list of paths that begin with / or ~/",
     ),
 )
 
@@ -58,15 +57,4 @@ def read_run(found: Mapping[str, Any], text: str, name: str) -> RunSettings:
     Raises:
         InvalidParamsError: A key or a value in the table is not one that is known.
     """
-    table = found.get("run", {})
-    chosen = known_table(table, ("run",), ("builds", "writable", "commit"), text, name)
-    for key, words in (("builds", ("move", "record", "discard")), ("commit", ("quiet", "end"))):
-        if chosen.get(key, words[0]) not in words:
-            raise refusal(text, name, ("run", key), f"has to be one of {', '.join(words)}")
-    paths = chosen.get("writable", [])
-    if not isinstance(paths, list) or not all(
-        isinstance(one, str) and one.startswith(("/", "~/")) for one in paths
-    ):
-        problem = "has to be a list of paths that begin with / or ~/"
-        raise refusal(text, name, ("run", "writable"), problem)
-    return RunSettings(**{**chosen, "writable": tuple(paths)})
+    return RunSettings(**read_table(found, "run", text, name, RUN_KEYS))

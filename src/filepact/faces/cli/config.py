@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from filepact.config.keys import KEYS, all_keys, json_schema, template
 from filepact.config.person import read_settings, settings_file
 from filepact.config.settings import Settings, parse_settings
-from filepact.config.template import KEYS, all_keys, json_schema, template
 from filepact.domain.operation import AuditOptions, StoreOptions
 from filepact.errors import InvalidParamsError, NoChangeError, WriteFailedError
 from filepact.extension import extensions

@@ -1,10 +1,18 @@
-"""The settings file as a person begins it: every key with its default and what it is for; and its JSON schema."""
+"""The keys of a person's settings: for each its default, what it is for, and which values it takes.
+
+The template of the file, its JSON schema, the reference and the check of what a person has written all come from here.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Final
+import re
+from typing import TYPE_CHECKING, Any, Final
 
+from filepact.config.problems import refusal
 from filepact.extension import SettingInfo, extensions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
 
 __all__ = [
     "KEYS",
@@ -15,11 +23,92 @@ __all__ = [
     "between",
     "json_schema",
     "one_of",
+    "read_table",
     "template",
 ]
 
 
-def between(least: int, most: int, kind: str = "integer") -> dict[str, Any]:
+def read_table(
+    found: Mapping[str, Any],
+    table: str,
+    text: str,
+    name: str,
+    keys: Iterable[SettingInfo] | None = None,
+) -> dict[str, Any]:
+    """A table of a settings file, whose values are those that its keys take; lists as tuples, of no table nothing.
+
+    Args:
+        found: The file's keys, as the TOML reader gives them.
+        table: Its name.
+        text: What the file holds.
+        name: How the file is called in messages.
+        keys: All that are known; None for the core's own.
+
+    Raises:
+        InvalidParamsError: It is no table, or a key or a value in it is not one that is known.
+    """
+    chosen = found.get(table, {})
+    if not isinstance(chosen, dict):
+        raise refusal(text, name, (table,), "has to be a table")
+    known = {key.name: key for key in (KEYS if keys is None else keys) if key.table == table}
+    for key, value in chosen.items():
+        if key not in known:
+            said = f"there is no such key; known are {', '.join(known)}"
+            raise refusal(text, name, (table, key), said)
+        if not _allowed(value, known[key].allows):
+            said = known[key].form or _form(known[key].allows)
+            raise refusal(text, name, (table, key), f"has to be {said}")
+    return {
+        key: tuple(value) if isinstance(value, list) else value for key, value in chosen.items()
+    }
+
+
+def _allowed(value: object, schema: Mapping[str, Any]) -> bool:
+    """Whether a value is as a schema says, as far as the schemas of settings go."""
+    if "enum" in schema:
+        return any(type(value) is type(one) and value == one for one in schema["enum"])
+    kinds = schema.get("type", ())
+    kinds = (kinds,) if isinstance(kinds, str) else kinds
+    if not isinstance(value, tuple(kind for name in kinds for kind in _KINDS[name])) or (
+        isinstance(value, bool) and "boolean" not in kinds
+    ):
+        return not kinds
+    if isinstance(value, str):
+        return len(value) >= schema.get("minLength", 0) and bool(
+            re.search(schema.get("pattern", ""), value)
+        )
+    if isinstance(value, list):
+        first = zip(value, schema.get("prefixItems", ()), strict=False)
+        return (
+            len(value) >= schema.get("minItems", 0)
+            and all(_allowed(one, schema.get("items", {})) for one in value)
+            and all(_allowed(one, {"type": "string", **other}) for one, other in first)
+        )
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return bool(schema.get("minimum", value) <= value <= schema.get("maximum", value))
+    return True
+
+
+def _form(schema: Mapping[str, Any]) -> str:
+    """The values that a schema allows, as the end of a sentence."""
+    if "enum" in schema:
+        return f"one of {', '.join(map(str, schema['enum']))}, in quotes"
+    if schema["type"] in ("integer", "number"):
+        number = "a whole number" if schema["type"] == "integer" else "a number"
+        return f"{number} from {schema['minimum']:g} to {schema['maximum']:g}"
+    return {"boolean": "true or false", "array": "a list of texts"}.get(schema["type"], "a text")
+
+
+_KINDS: Final[dict[str, tuple[type, ...]]] = {
+    "array": (list,),
+    "boolean": (bool,),
+    "integer": (int,),
+    "number": (int, float),
+    "string": (str,),
+}
+
+
+def between(least: float, most: float, kind: str = "integer") -> dict[str, Any]:
     """JSON schema of a number within limits."""
     return {"type": kind, "minimum": least, "maximum": most}
 
@@ -106,18 +195,27 @@ KEYS: Final = (
     SettingInfo("audit", "megabytes", "1000", "most that it takes", between(1, 1_000_000)),
     SettingInfo(
         *("audit", "heads", "", "where signed heads are kept as well, out of agents' reach"),
-        {"type": ["string", "array"], "pattern": "^(git:)?/", "items": {"type": "string"}},
+        {
+            "type": ["string", "array"],
+            "pattern": "^(git:)?/",
+            "items": {"type": "string"},
+            "prefixItems": [{"pattern": "^/"}],
+            "minItems": 1,
+        },
         '"/var/log/filepact-heads"',
+        "an absolute path, git: and a path, or a list of words that begins with the path of a program",
     ),
     SettingInfo(
         *("audit", "syslog", "", "the socket of a system log that is told them as well"),
         {"type": "string", "pattern": "^/"},
         '"/dev/log"',
+        "an absolute path",
     ),
     SettingInfo(
         *("audit", "telemetry", "", "where OpenTelemetry's spans and counts go"),
         {"type": "string", "pattern": "^(/|provider$)"},
         '"/var/log/filepact-spans.jsonl"',
+        "provider, or an absolute path",
     ),
 )
 
