@@ -494,3 +494,73 @@ def test_a_session_that_several_processes_act_for_knows_the_same_at_each(
     (root / "a.txt").write_text(text(line_1="1", line_40="theirs"))
     assert not call(other, "write_file", content=text(line_1="mine")).failed
     assert (root / "a.txt").read_text() == text(line_1="mine", line_40="theirs")
+
+
+# -- line ends and layout that were changed ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("step", ["a part is read", "an edit is made"])
+@pytest.mark.parametrize("to", ["\n", "\r\n"])
+def test_what_came_with_other_line_ends_is_not_known_before_it_is_shown(
+    root: Path, tool: Tool, step: str, to: str
+) -> None:
+    other = "\n" if to == "\r\n" else "\r\n"
+    (root / "a.txt").write_bytes(text().replace("\n", other).encode())
+    tool("read_file", "a.txt")
+    theirs = text(line_30="line 30, and one\nthat a person put in")
+    (root / "a.txt").write_bytes(theirs.replace("\n", to).encode())
+    mine: dict[str, str] = {}
+    if step == "a part is read":
+        tool("read_file", "a.txt", lines=4)
+    else:
+        mine["line_3"] = "LINE 3"
+        tool("edit_file", "a.txt", old_string="line 2\nline 3\n", new_string="line 2\nLINE 3\n")
+    tool("write_file", "a.txt", content=text(**mine, line_38="LINE 38"))
+    held = text(**mine, line_30="line 30, and one\nthat a person put in", line_38="LINE 38")
+    assert (root / "a.txt").read_bytes() == held.replace("\n", to).encode()
+
+
+FIRST = "def a():\n    x = 1\n    y = 2\n    return x\n\n\ndef b():\n    z = 3\n    return z\n"
+REWRITTEN = FIRST.replace("x = 1\n    y = 2", "x = 10").replace("z = 3", "x = 1\n    y = 2")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (FIRST.replace("\n", "\r\n"), REWRITTEN),
+        (FIRST.replace("x = 1", "x = 1 "), REWRITTEN),
+        (FIRST.replace("    ", "\t"), REWRITTEN),
+        (FIRST.replace("2", "“2”"), REWRITTEN.replace("2", '"2"')),
+    ],
+    ids=["line ends", "trailing blanks", "tabs", "quotes"],
+)
+@pytest.mark.parametrize("several", [False, True])
+def test_an_edit_is_not_made_in_a_twin_that_has_the_better_layout(
+    root: Path, tool: Tool, before: str, after: str, *, several: bool
+) -> None:
+    (root / "a.txt").write_text(before, newline="")
+    tool("read_file", "a.txt")
+    (root / "a.txt").write_text(after, newline="")
+    old = "    x = 1\n    y = 2\n" if '"' not in after else '    x = 1\n    y = "2"\n'
+    edit: dict[str, object] = {"old_string": old, "new_string": old.replace("x = 1", "x = 3")}
+    more = {"old_string": "    return z\n", "new_string": "    return 2\n"}
+    sent: dict[str, object] = {"edits": [edit, more]} if several else edit
+    assert tool("edit_file", "a.txt", **sent).code == "STALE_FILE"
+    assert (root / "a.txt").read_text() == after
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_an_edit_in_the_form_that_a_formatter_gave_a_file_is_made_there(
+    root: Path, tool: Tool, *, several: bool
+) -> None:
+    (root / "a.txt").write_text(FIRST.replace("    ", "\t"))
+    tool("read_file", "a.txt")
+    (root / "a.txt").write_text(f"# new\n{FIRST}")
+    edits = [{"old_string": "    y = 2\n    return x\n", "new_string": "    return x + 2\n"}]
+    edits += [
+        {"old_string": "    z = 3\n", "new_string": "    z = (\n        4\n    )\n"}
+    ] * several
+    tool("edit_file", "a.txt", edits=edits)
+    held = f"# new\n{FIRST}".replace("    y = 2\n    return x\n", "    return x + 2\n")
+    held = held.replace("z = 3", "z = (\n        4\n    )") if several else held
+    assert (root / "a.txt").read_text() == held

@@ -16,7 +16,7 @@ from filepact.domain.document import KnownTextRecord, Revision
 from filepact.errors import BinaryFileError, FilepactError
 from filepact.text.compare import compare_lines
 from filepact.text.edit import EditList
-from filepact.text.lines import chomp, line_starts, split_lines
+from filepact.text.lines import chomp, line_starts, split_lines, with_line_ends_of
 from filepact.values import begun, dataclass, replace
 
 if TYPE_CHECKING:
@@ -125,6 +125,8 @@ class KnownText:
             fresh = replace(fresh, revision=self.revision)
         if self.content is None or fresh.content is None or fresh.shown is None:
             return fresh
+        if (known := self.with_ends_of(fresh.content)).content != self.content:
+            return known.joined(fresh)
         if self.content == fresh.content:
             if self.shown is None:
                 return replace(fresh, shown=None)
@@ -158,6 +160,17 @@ class KnownText:
             at, shift = edit.end, shift + len(edit.text) - (edit.end - edit.start)
         take(self.content, at, len(self.content), (before, 0), (fresh.shown, shift))
         return replace(fresh, content="".join(parts), shown=_normal(spans, size))
+
+    def with_ends_of(self, like: str) -> KnownText:
+        """The same lines as in a file whose line ends somebody converted since."""
+        text = with_line_ends_of(like, self.text)
+        if text == self.content or self.shown is None:
+            return replace(self, content=text)
+        ends = (
+            (len(with_line_ends_of(like, self.text[:one])) for one in span) for span in self.shown
+        )
+        spans = [(start, end) for start, end in ends]
+        return replace(self, content=text, shown=_normal(spans, len(text)))
 
     def edited(self, edits: EditList) -> KnownText:
         """Update the known text after the session's own edits of it."""

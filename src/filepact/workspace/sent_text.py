@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, TypeVar, cast
 
@@ -276,8 +277,17 @@ def placed(target: Target, make: Callable[[str], Made]) -> RebasedFile[Made]:
     if not target.moved or seen is None or seen.text == document.text:
         made = make(document.text)
         return RebasedFile(edits_of(made), _asked(made), made=made)
+    seen = seen.with_ends_of(document.text)
     then, now = _tried(make, seen.text), _tried(make, document.text)
-    if isinstance(then, FilepactError) or (_is_exact(now) and not _is_exact(then)):
+    if isinstance(then, FilepactError) or (
+        not isinstance(now, FilepactError)
+        and _is_exact(now)
+        and not _is_exact(then)
+        and _is_same_but_for_layout(
+            (seen.text, edits_of(then).apply(seen.text)),
+            (document.text, edits_of(now).apply(document.text)),
+        )
+    ):
         if isinstance(now, FilepactError):
             raise now
         if isinstance(then, AmbiguousMatchError | PatchAmbiguousError):
@@ -316,6 +326,27 @@ def _tried(make: Callable[[str], Made], text: str) -> Made | FilepactError:
 
 def _is_exact(made: EditList | EditResult | FilepactError) -> bool:
     return isinstance(made, EditList) or (not isinstance(made, FilepactError) and made.exact)
+
+
+def _is_same_but_for_layout(known: tuple[str, str], present: tuple[str, str]) -> bool:
+    """Whether a change of the one text is at the same place as one of the other, with or without a formatter's work."""
+    (base, mine), (theirs, made) = _plain(*known), _plain(*present)
+    return merge(base, mine, theirs).text == made and lost_place(base, mine, theirs) is None
+
+
+def _plain(*texts: str) -> list[str]:
+    """Texts as they would be with one blank for each step of depth, and with what a keyboard has."""
+    from filepact.text.tolerant_match import fold  # noqa: PLC0415 - a server that only reads needs none of it
+
+    sides = [fold(text).expandtabs(8).splitlines() for text in texts]
+    depths = sorted({len(line) - len(line.lstrip()) for side in sides for line in side})
+    return [
+        "".join(
+            f"{' ' * bisect_left(depths, len(line) - len(line.lstrip()))}{line.strip()}\n"
+            for line in side
+        )
+        for side in sides
+    ]
 
 
 def _said(made: EditList | EditResult) -> tuple[str, Sequence[Span]]:
