@@ -162,14 +162,12 @@ class KnownText:
         return replace(fresh, content="".join(parts), shown=_normal(spans, size))
 
     def with_ends_of(self, like: str) -> KnownText:
-        """The same lines as in a file whose line ends somebody converted since."""
+        """The known text of a file whose line ends somebody converted to those of another text."""
         text = with_line_ends_of(like, self.text)
         if text == self.content or self.shown is None:
             return replace(self, content=text)
-        ends = (
-            (len(with_line_ends_of(like, self.text[:one])) for one in span) for span in self.shown
-        )
-        spans = [(start, end) for start, end in ends]
+        ends = [len(with_line_ends_of(like, self.text[:at])) for span in self.shown for at in span]
+        spans = zip(ends[::2], ends[1::2], strict=True)
         return replace(self, content=text, shown=_normal(spans, len(text)))
 
     def edited(self, edits: EditList) -> KnownText:
