@@ -119,9 +119,19 @@ def test_whatever_was_placed_rightly_is_proven(made: tuple[str, EditList, TextRe
             "    import os\r\nimport re\r\n",
         ),
         ("\n", "@@ ... @@\n-\n", ""),
+        # The end of the file tells which of several is meant.
+        ("a\nb\na\n", "@@ ... @@\n a\n+c\n\\ No newline at end of file\n", "a\nb\na\nc"),
+        ("a\nb\na", "@@ ... @@\n-a\n\\ No newline at end of file\n+a\n", "a\nb\na\n"),
+        (
+            "a\nb\na\n",
+            "*** Begin Patch\n*** Update File: f\n@@\n-a\n+c\n*** End of File\n*** End Patch\n",
+            "a\nb\nc\n",
+        ),
     ],
 )
-def test_a_line_that_ends_another_one_too_is_proven(text: str, patch: str, after: str):
+def test_a_line_that_stands_elsewhere_too_is_proven_where_its_place_is_told(
+    text: str, patch: str, after: str
+):
     (parsed,) = parse(patch)
     made = apply(text, parsed)
     assert prove(text, made.edits.apply(text), TextRequest((made.asked,))) == after

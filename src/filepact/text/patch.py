@@ -287,7 +287,8 @@ class _Writer:
             put += [*self._target.lines[done:start], text]
             done = end
         put += self._target.lines[done:last]
-        told = self._hunk.old_start is not None or self._hunk.anchors
+        ends = self._hunk.at_end or any(one and one[-1][-1:] != "\n" for one in (old, new))
+        told = self._hunk.old_start is not None or self._hunk.anchors or ends
         sides = "".join(put), "".join(old), "".join(new)
         return RequestMatch(offsets[at], offsets[last], *sides, every=None if told else False)
 
