@@ -197,3 +197,14 @@ def test_lines_that_were_sent_and_stand_whole_behind_a_copy_have_no_certain_plac
     # The lines of another function are not those that were sent.
     beside = "".join([header, *body[:4], "def two(a):\n", *body])
     assert lost_place(ONE_WAIT, mine, beside, [hunk]) is None
+
+
+def test_lines_that_were_to_go_and_were_moved_are_not_gone() -> None:
+    base = "".join(f"{name}()\n" for name in ("one", "two", "three", "four", "five"))
+    mine = base.replace("two()\nthree()\n", "")
+    theirs = mine.replace("five()\n", "five()\ntwo()\nthree()\n")
+    assert merge(base, mine, theirs).text == theirs
+    lost = lost_place(base, mine, theirs)
+    assert lost is not None
+    assert (lost.line, lost.other_line) == (2, 4)
+    assert lost_place(base, mine, mine + "six()\n") is None

@@ -145,7 +145,12 @@ class _Search:
             there = first + self._shift(first)
             depth = _shallowest(new)
         elif (there := self._there[first]) < 0:
-            return None  # Both sides made the same change.
+            run = tuple(self._base.keys[first:end])
+            moved = not new and any(run) and self._base.stands_once(run)
+            at = next(self._other.standing(run, 0, len(self._back)), -1) if moved else -1
+            why = "the lines that were to go were put in again somewhere else"
+            # Else both sides made the same change.
+            return ChangeConflict(first + 1, at + 1, why) if at >= 0 else None
         else:
             depth = _shallowest(self._base.lines[first:end])
         around = self._base.around(first, depth)
