@@ -409,6 +409,24 @@ def test_lines_that_came_last_stay_beside_a_text_that_has_the_others(world: Worl
     assert outcome == "right", answer
 
 
+def test_lines_that_came_last_stay_where_others_were_rewritten_too(world: World):
+    body = "".join(f"step {n}\n" for n in range(1, 9))
+    there, sent = f"#!/bin/sh\n\n{body}\ntask default\n", f"#!/bin/bash\n\n{body}"
+    right = there.replace("#!/bin/sh", "#!/bin/bash")
+    case = Stale("", "sh", "#!/bin/sh\n\nold\n", there, "write_file", {"content": sent}, right)
+    outcome, answer = world.run(case)
+    assert outcome == "right", answer
+
+
+def test_a_text_in_the_layout_of_before_was_not_made_from_what_a_formatter_left(world: World):
+    before = "a {\n  x: 1;\n  y: 2;\n}\n"
+    sent = before.replace("2", "3")
+    there = sent.replace("  ", "\t")
+    case = Stale("", "css", before, there, "write_file", {"content": sent}, None)
+    outcome, answer = world.run(case)
+    assert outcome == "refused", answer
+
+
 # -- hunks without numbers, and hunks that differ in blanks ------------------------------------------
 
 ANCHORED = (

@@ -423,7 +423,7 @@ def carried_whole(target: Target, seen: KnownText, mine: str) -> RebasedFile[Edi
         merged = _of_present(target, seen.text, mine)
         if merged is None:
             raise
-    note = "The new text has most of what was changed since you read the file, and was taken for one of what it holds now. That was:\n"
+    note = "The new text has most of what was changed since you read the file, and was taken for one of what it holds now; what was only put in stays. That was:\n"
     notes = (note + since(target, DIFF_IN_NOTE),)
     return RebasedFile(*merged, KnownText(mine, seen.revision), notes)
 
@@ -434,19 +434,23 @@ def _of_present(target: Target, base: str, mine: str) -> tuple[EditList, TextReq
     Lines that they only put in, and that it lacks, stay: they may have come last.
     """
     texts = (base, existing(target).text, mine)
+    # Who has what they made has their layout.
     known, present, wanted = (
-        Counter(line for one in split_lines(text) if (line := one.strip())) for text in texts
+        Counter(line for one in split_lines(text) if (line := one.rstrip())) for text in texts
     )
     came, went = present - known, known - present
     seen = came & (wanted - known)
     if not came or 4 * seen.total() < 3 * came.total() or (wanted - present) & went:
         return None
-    lines, now = (split_lines(text) for text in texts[:2])
+    lines, now, sent = (split_lines(text) for text in texts)
     for one in reversed(compare_lines(lines, now)):
-        if one.old_start == one.old_end:
-            put_in = [line.strip() for line in now[one.new_start : one.new_end]]
-            if not any(line in wanted for line in put_in if line):
-                del now[one.new_start : one.new_end]
+        put_in = [line.rstrip() for line in now[one.new_start : one.new_end]]
+        if one.old_start == one.old_end and not any(line in wanted for line in put_in if line):
+            del now[one.new_start : one.new_end]
+    for one in reversed(compare_lines(now, sent)):
+        lacks = [line.rstrip() for line in now[one.old_start : one.old_end]]
+        if one.new_start == one.new_end and all(line in came for line in lacks if line):
+            del now[one.old_start : one.old_end]
     return _joined(target, "".join(now), mine)[0]
 
 
