@@ -27,6 +27,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from tests.properties.watchdog import show_stacks
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -249,6 +251,7 @@ def main() -> NoReturn:
     _ = RuleSet().policy  # which is kept, and is most of what is left of a start
     sys.argv[:] = [str(Path(filepact.__file__).with_name("__main__.py"))]
     line = socket.socket(fileno=int(sys.orig_argv[-1]))
+    show_stacks()
     gc.collect()
     gc.freeze()
     words = sys.argv[1:] = _serve(line)

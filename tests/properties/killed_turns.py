@@ -24,7 +24,8 @@ from tests.forked import Command
 from tests.properties.turn_histories import Call, History, Step, event, history
 from tests.properties.turn_player import Place, Player
 from tests.properties.turn_truth import Truth, above, tree
-from tests.properties.turns import Figures, Found, Played, Wrong, main, run
+from tests.properties.turns import Figures, Found, Played, Wrong, guarded, main, run
+from tests.properties.watchdog import PATIENCE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -232,10 +233,9 @@ def tried(seed: int, victim: str, base: str | None = None) -> tuple[History, Pla
     one = replace(one, earlier=(), back="--session", host=False, killed=False)
     base = None if victim == "layers" else base
     with tempfile.TemporaryDirectory(dir=base, ignore_cleanup_errors=True) as folder:
-        try:
-            return one, play(one, Path(folder), victim, random.Random(seed))
-        except Exception as error:  # noqa: BLE001 - whatever is raised is the finding
-            return one, Played(wrong=Wrong(f"{victim}: raised {type(error).__name__}", repr(error)))
+        chance = random.Random(seed)
+        given = victim, folder, lambda: play(one, Path(folder), victim, chance)
+        return one, guarded(*given, PATIENCE)
 
 
 def through_kills(tries: int, seed: int, victims: Sequence[str], **limits: Any) -> Figures:

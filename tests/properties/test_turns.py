@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from tests.properties import killed_turns, turns
+from tests.properties.turn_histories import Call, History, Step
 
 pytestmark = [
     pytest.mark.skipif(
@@ -22,6 +23,22 @@ def test_only_the_agents_changes_go_back(door: turns.Door, tries: int) -> None:
     count = turns.through_doors(tries, 1, [door])
     assert not count.wrong, count.said
     assert count.acted > tries // 2
+
+
+@pytest.mark.parametrize("door", ["off", "layers"])
+def test_a_history_that_stands_still_ends_and_tells_what_each_process_does(
+    door: turns.Door,
+) -> None:
+    """The program waits for a pipe that nobody writes to."""
+    call = Call("Bash", (Step("agent", "mkfifo p; cat p"),))
+    one = History(door, "--session", ("mkdir d",), (), (call,), ())
+    turns.ready()
+    wrong = turns.tried(one, patience=3.0).wrong
+    assert wrong is not None
+    assert wrong.kind == f"{door}: stands still"
+    # The test's own stack, which program waits, and the stacks of `filepact run`.
+    for said in ("in _play_run", ": cat p", "in perform"):
+        assert said in wrong.said
 
 
 @pytest.mark.parametrize("victim", killed_turns.VICTIMS)

@@ -38,6 +38,7 @@ from tests.properties.turn_histories import (
 )
 from tests.properties.turn_player import DaemonPlayer, Place
 from tests.properties.turn_truth import LARGE, Entry, Truth, above, tree
+from tests.properties.watchdog import PATIENCE, watched
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
@@ -480,17 +481,27 @@ def _code(said: str) -> str:
     return ", ".join(sorted(set(re.findall(r"\[([A-Z_]+)\]", said)))) or said.strip()[:60]
 
 
-def tried(one: History, base: str | None = None) -> Played:
-    """Play a history in a folder of its own; an error of ours is wrong as well."""
+def tried(one: History, base: str | None = None, patience: float = PATIENCE) -> Played:
+    """Play a history in a folder of its own; an error of ours is wrong as well, and so is it to stand still."""
     # Behind layers a program has devices of its own, and nothing below `/dev` but them.
     base = None if one.door == "layers" else base
     with tempfile.TemporaryDirectory(dir=base, ignore_cleanup_errors=True) as folder:
+        return guarded(one.door, folder, lambda: play(one, Path(folder)), patience)
+
+
+def guarded(way: str, folder: str, played: Callable[[], Played], patience: float) -> Played:
+    """Play, and end it once it stands still; what is raised is wrong."""
+    with watched(folder, patience) as still:
         try:
-            return play(one, Path(folder))
+            found = played()
         except AssertionError as error:
-            return Played(wrong=Wrong(f"{one.door}: assertion", repr(error)))
+            found = Played(wrong=Wrong(f"{way}: assertion", repr(error)))
         except Exception as error:  # noqa: BLE001 - whatever is raised is the finding
-            return Played(wrong=Wrong(f"{one.door}: raised {type(error).__name__}", f"{error!r}"))
+            found = Played(wrong=Wrong(f"{way}: raised {type(error).__name__}", f"{error!r}"))
+    if not still:
+        return found
+    then = found.wrong.said if found.wrong else "it came to its end all the same"
+    return Played(wrong=Wrong(f"{way}: stands still", "\n".join([*still, then])))
 
 
 def smallest(
