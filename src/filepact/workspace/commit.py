@@ -23,12 +23,7 @@ from typing import TYPE_CHECKING
 from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.document import FOLDER, Revision
 from filepact.domain.operation import ChangeId
-from filepact.errors import (
-    FilepactError,
-    OutcomeUnknownError,
-    StateFailedError,
-    WriteFailedError,
-)
+from filepact.errors import FilepactError, OutcomeUnknownError, StateFailedError, WriteFailedError
 from filepact.fs.in_place import Staging
 from filepact.text.confusables import shown_name
 from filepact.values import dataclass, replace
@@ -57,11 +52,7 @@ if TYPE_CHECKING:
     from filepact.fs.state import StateFolder
     from filepact.workspace.journal import JournalStore
 
-__all__ = [
-    "Committer",
-    "OperationResult",
-    "tell_end",
-]
+__all__ = ["Committer", "OperationResult", "tell_end"]
 
 _FEW = 64
 _LONGEST_NOTE = 4_000

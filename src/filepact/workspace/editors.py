@@ -59,13 +59,7 @@ class Editors:
         self._buffers = buffers
 
     def open(
-        self,
-        path: Name,
-        text: str,
-        *,
-        client: str,
-        version: int,
-        base: Document | None = None,
+        self, path: Name, text: str, *, client: str, version: int, base: Document | None = None
     ) -> Buffer:
         """An editor shows a file, which need not be on the disk.
 
@@ -284,12 +278,7 @@ class BufferWriter:
         return self._guard.hides(path, agent, held)
 
     def check_saved(
-        self,
-        meant: Document,
-        *,
-        client: str,
-        operation: str = "",
-        over: Document | None = None,
+        self, meant: Document, *, client: str, operation: str = "", over: Document | None = None
     ) -> BufferWriteResult:
         """See what an editor made of a file that it was given to write.
 
@@ -428,12 +417,7 @@ class BufferWriter:
             return meant
 
     def _adopt(
-        self,
-        session: Session,
-        tool: str,
-        summary: str,
-        before: Revision | None,
-        stored: Document,
+        self, session: Session, tool: str, summary: str, before: Revision | None, stored: Document
     ) -> Operation:
         """Put into the journal what an editor has done to a file."""
         change = FileChange(stored.path, before, stored.revision)

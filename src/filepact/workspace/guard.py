@@ -21,12 +21,7 @@ from filepact.domain.protected import (
     may_be_inside,
     steers_git,
 )
-from filepact.errors import (
-    ApprovalRequiredError,
-    FilepactError,
-    NotFoundError,
-    PathBlockedError,
-)
+from filepact.errors import ApprovalRequiredError, FilepactError, NotFoundError, PathBlockedError
 from filepact.fs.mounts import rest_below
 from filepact.fs.path_form import check_form, is_beneath
 from filepact.fs.read import look_at
@@ -174,11 +169,7 @@ class Guard:
         return self._resolved(lookup, place, self._decide(request, lookup.sent), held)
 
     def _resolved(
-        self,
-        lookup: NameRequest,
-        place: FileInfo,
-        asked: Decision,
-        held: OpenFile | None = None,
+        self, lookup: NameRequest, place: FileInfo, asked: Decision, held: OpenFile | None = None
     ) -> Location:
         """Ask the rules about the place that a name led to.
 
@@ -333,8 +324,7 @@ class Guard:
         if (found := self.by_path.get(root)) is not None:
             return found
         raise PathBlockedError(
-            f"{root} is not one of the folders in use",
-            hint="Name that folder as a root as well.",
+            f"{root} is not one of the folders in use", hint="Name that folder as a root as well."
         )
 
     def permit(

@@ -27,14 +27,7 @@ if TYPE_CHECKING:
     from filepact.domain.operation import Session
     from filepact.fs.locks import FileLocks
 
-__all__ = [
-    "KnownText",
-    "KnownTextCache",
-    "KnownTextStore",
-    "KnownTextWriter",
-    "Span",
-    "TextCache",
-]
+__all__ = ["KnownText", "KnownTextCache", "KnownTextStore", "KnownTextWriter", "Span", "TextCache"]
 
 _LIMIT: Final = 64 * 1024 * 1024
 
