@@ -1195,6 +1195,47 @@ def test_what_a_command_makes_and_hides_is_created_by_it(
     )
 
 
+RULES = {
+    "the file gets another rule": (".gitignore", ".gitignore", "*.log\nlogs/\n*.tmp\n"),
+    "another file gets the same": (".gitignore", ".ignore", "*.log\n*.tmp\n"),
+    "one below gets another rule": (".ignore", "pkg/.gitignore", "*.tmp\n*.log\n"),
+    "Git's own list gets it": (".git/info/exclude", ".gitignore", "*.log\n*.tmp\n"),
+    "that list gets another rule": (
+        ".git/info/exclude",
+        ".git/info/exclude",
+        "*.log\nlogs\n*.tmp\n",
+    ),
+    "a folder is ignored by another rule": (".gitignore", ".gitignore", "logs\n*.log\n*.tmp\n"),
+}
+
+
+@pytest.mark.parametrize("watched", [True, False], ids=["watched", "scanned"])
+@pytest.mark.parametrize("way", RULES)
+def test_what_was_ignored_before_a_command_as_it_is_after_it_is_not_created_by_it(
+    root, workspace, outside, session, way, watched
+):
+    """A person's program writes on while an agent's command changes an ignore file."""
+    before, after, rules = RULES[way]
+    git(root, "init -q")
+    (root / "pkg/in").mkdir(parents=True)
+    (root / before).write_text("*.log\nlogs/\n")
+    outside.resnapshot()
+    if not watched:
+        for snapshot in outside._files._snapshots.values():
+            snapshot.watcher.distrust()
+    (root / after).write_text(rules)
+    (root / "pkg/logs").mkdir()
+    persons = ["pkg/a.log", "pkg/in/a.log", "pkg/logs/today"]
+    for name in (*persons, "pkg/in/made.tmp"):
+        (root / name).write_text("new")
+    looked = outside.detect(session)
+    kind = "modify" if after in (before, ".git/info/exclude") else "create"
+    assert told(looked) == {(after, kind), ("pkg/in/made.tmp", "create")}
+    workspace.undo(PERSON, looked.operation.id, dry_run=False)
+    assert all((root / name).exists() for name in persons)
+    assert not (root / "pkg/in/made.tmp").exists()
+
+
 def test_known_files_below_a_folder_that_is_hidden_are_still_told_of(
     root, workspace, outside, session
 ):

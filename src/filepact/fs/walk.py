@@ -23,14 +23,14 @@ from filepact.fs.folder_entries import (
     with_ignore_files,
 )
 from filepact.fs.read import read_regular
-from filepact.text.gitignore import IgnoreRuleSet
+from filepact.text.gitignore import IgnoreRules, IgnoreRuleSet
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
+    from collections.abc import Callable, Container, Generator, Iterator
 
     from filepact.fs.folder_entries import FolderEntries, Kind, Unlisted
     from filepact.fs.root import Root
-    from filepact.text.gitignore import IgnoredFolder
+    from filepact.text.gitignore import IgnoredFolder, Layer
 
 __all__ = [
     "MAX_DEPTH",
@@ -41,7 +41,14 @@ __all__ = [
     "TreeReader",
     "is_ignored",
     "open_batch",
+    "was_ignored",
 ]
+
+_LAYERS: Final[dict[str, Layer]] = {
+    ".gitignore": "gitignore",
+    ".ignore": "ignore",
+    ".git/info/exclude": "exclude",
+}
 
 
 class Entry(NamedTuple):
@@ -516,4 +523,42 @@ def is_ignored(root: Root, path: str) -> bool:
             # What is there and is not seen is ignored; what is not there cannot be asked about.
             return root.glance(here) is not None
         above = here
+    return False
+
+
+def was_ignored(
+    root: Root,
+    path: str,
+    files: Container[str],
+    folders: Container[str],
+    held: Callable[[str], bytes | None],
+) -> bool:
+    """Whether ignore files named a file by what they held once; also if nobody knows that any more.
+
+    Args:
+        root: Where.
+        path: The file.
+        files: Those that were there then; ignore files, and a ``.git`` that is a file, among them.
+        folders: Those that were there, and looked into.
+        held: Gives what a file held as an ignore file; None where nobody knows.
+    """
+    rules, folder, prefix = IgnoreRuleSet(), ".", ""
+    for part in path.split("/"):
+        git = f"{prefix}.git"
+        if git in folders or git in files:
+            rules = rules.repository()
+        if git in files:  # The list of a linked worktree lies elsewhere.
+            text = root.trees.exclude(folder)
+            rules = rules.with_rules("exclude", IgnoreRules.parse(text, folder))
+        for name, layer in _LAYERS.items():
+            if prefix + name in files:
+                if (data := held(prefix + name)) is None:
+                    return True
+                rules = rules.with_rules(layer, IgnoreRules.parse(os.fsdecode(data), folder))
+        here = prefix + part
+        key, seen = part if here == path else f"{part}/", here in folders
+        # A folder that was looked into did not carry the marks of a build.
+        if not rules.sift(prefix, [key], {part: not seen}.__getitem__).kept:
+            return True
+        folder, prefix = here, f"{here}/"
     return False

@@ -467,11 +467,7 @@ class Documents:
         return with_text(stored, buffer.text)
 
     def merged(
-        self,
-        location: Location,
-        *,
-        limit: int = EDIT_LIMIT,
-        layer: ProposalFile | None = None,
+        self, location: Location, *, limit: int = EDIT_LIMIT, layer: ProposalFile | None = None
     ) -> MergedDocument:
         """The file that a change starts from, with unsaved text merged into what the disk has.
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from filepact.domain.document import Revision, WorkspacePath
 from filepact.errors import FilepactError
 from filepact.fs.path_form import is_beneath
-from filepact.fs.walk import TreeReader
+from filepact.fs.walk import TreeReader, was_ignored
 from filepact.fs.watch import (
     IGNORE_FILES,
     MOST_FILES,
@@ -27,7 +27,7 @@ from filepact.fs.watch import (
     scan,
     stamp_at,
 )
-from filepact.text.gitignore import DEFAULT_IGNORED, MACHINE_FOLDERS, is_build
+from filepact.text.gitignore import MACHINE_FOLDERS, is_build
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from filepact.workspace.guard import Guard
     from filepact.workspace.observe import RootEvents, RootWatcher
 
+    Held = Callable[[str], bytes | None]
     Folder = tuple[RootId, str]
     """By its root, and its path beneath it; ``.`` is the root itself."""
 
@@ -314,14 +315,17 @@ class FileSnapshot:
         """How many files lie behind the last path that is looked at, up to `MOST_COUNTED`."""
         return 0 if self.end is None else files_behind(self._root, self._skip, after=self.end)
 
-    def compare(self, seen: RootEvents, *, racy: bool = True, hidden: bool = False) -> RacyFiles:
+    def compare(
+        self, seen: RootEvents, *, racy: bool = True, held: Held | None = None
+    ) -> RacyFiles:
         """List the files that may have changed since they became known.
 
         Args:
             seen: What was touched; its scan, if it has one, is complete.
             racy: Whether racy files are suspects without a notice as well; where there was a scan
                 they are in any case.
-            hidden: Whether files count that came where they were not ignored, and are ignored by now.
+            held: Gives what a file held at the last look; with it files count that came where they
+                were not ignored by that, and are ignored by now.
         """
         before = self._doubtful | self._racy
         if seen.scan is None:
@@ -339,8 +343,8 @@ class FileSnapshot:
         stamps |= self._rechecked((*self._missing(seen.scan), *expected))
         # Of one that is only in doubt, the rules are what they were: what they name was ignored when it came.
         other = (name for name, one in stamps.items() if one != self.stamps.get(name))
-        if hidden and any(name.endswith(IGNORE_FILES) for name in other):
-            stamps |= self._made_and_hidden(seen.scan)
+        if held and any(name.endswith(IGNORE_FILES) for name in other):
+            stamps |= self._made_and_hidden(seen.scan, held)
         newly = self._newly_seen(stamps)
         self._doubtful |= stamps.keys()
         found = seen.scan.folders
@@ -393,21 +397,19 @@ class FileSnapshot:
             names.update(files_below(self._root, tree, _MOST_HIDDEN).stamps)
         return names
 
-    def _made_and_hidden(self, found: RootStamps) -> dict[str, Stamp | None]:
+    def _made_and_hidden(self, found: RootStamps, held: Held) -> dict[str, Stamp | None]:
         """Files that came where they were not ignored, and are by rules that came meanwhile."""
         made: dict[str, Stamp | None] = {}
         was_free = self.was_free
         for path in found.hidden - self.hidden:
-            known = path in self.folders
-            if not known and (basename(path) in DEFAULT_IGNORED or not was_free(path)):
-                continue
             inner = files_below(self._root, path, _MOST_HIDDEN)
-            if inner.end is not None:
-                continue
+            new = inner.stamps.items() if inner.end is None else ()
+            free = {x: one for x, one in new if x not in self.stamps and was_free(x)}
             made |= {
                 name: one
-                for name, one in inner.stamps.items()
-                if name not in self.stamps and was_free(name) and self._differs(name, one)
+                for name, one in free.items()
+                if self._differs(name, one)
+                and not was_ignored(self._root, name, self.stamps, self.folders, held)
             }
         return made
 

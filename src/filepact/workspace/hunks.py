@@ -199,11 +199,7 @@ def _revised(before: Document, edits: list[Edit], contents: dict[str, bytes]) ->
 
 
 def _pieces(
-    changes: ChangeSet,
-    versions: DocumentCache,
-    show: Callable[[WorkspacePath], str],
-    *,
-    fine: bool,
+    changes: ChangeSet, versions: DocumentCache, show: Callable[[WorkspacePath], str], *, fine: bool
 ) -> list[_Piece]:
     renamed = origins(changes.changes, versions.content)
     gone = {one.path for one in renamed.values()}

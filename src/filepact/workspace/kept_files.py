@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from functools import cached_property
+from functools import cached_property, partial
 from posixpath import dirname
 from typing import TYPE_CHECKING, Final
 
@@ -350,6 +350,14 @@ class KnownFiles:
             sound = False
         return packed if sound else None
 
+    def _held(self, root: RootId, name: str) -> bytes | None:
+        """The bytes of a file as it is known, if they are kept; none of a link, which is not followed."""
+        state = self._states.get(WorkspacePath(root, name))
+        if state and state.stamp and state.stamp.is_link:
+            return b""
+        packed = state and self.packed(state)
+        return decompress(packed) if packed is not None else None
+
     def _inodes(self) -> dict[RootId, int]:
         """Which folders the roots are, as of `place_of`."""
         return {root.path: place_of(root.path) for root in self._guard.roots}
@@ -465,7 +473,7 @@ class KnownFiles:
         seen = snapshot.check(cancelled, keep=keep)
         if seen.scan is not None and seen.scan.cancelled:
             return seen, RacyFiles({})
-        suspects = snapshot.compare(seen, hidden=hidden)
+        suspects = snapshot.compare(seen, held=partial(self._held, root.path) if hidden else None)
         if snapshot.end != end:
             self._count_unwatched()
         if seen.complete and suspects.unexpected:

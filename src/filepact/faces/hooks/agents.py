@@ -10,14 +10,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from filepact.domain.tool_call import (
-    NEW_TEXTS,
-    NO_CALL,
-    OLD_TEXTS,
-    PATHS,
-    ToolCall,
-    read_tool_call,
-)
+from filepact.domain.tool_call import NEW_TEXTS, NO_CALL, OLD_TEXTS, PATHS, ToolCall, read_tool_call
 from filepact.errors import InvalidParamsError
 from filepact.values import dataclass, field, replace, words
 
