@@ -80,12 +80,7 @@ class ContentStore:
         return None if row is None else int(row[0])
 
     def put(
-        self,
-        tx: Transaction,
-        name: str,
-        contents: Mapping[str, bytes],
-        *,
-        base: int | None = None,
+        self, tx: Transaction, name: str, contents: Mapping[str, bytes], *, base: int | None = None
     ) -> int:
         """Keep a content unless it is kept already.
 
@@ -133,12 +128,7 @@ class ContentStore:
         return number
 
     def put_if_given(
-        self,
-        tx: Transaction,
-        name: str,
-        contents: Mapping[str, bytes],
-        *,
-        base: int | None = None,
+        self, tx: Transaction, name: str, contents: Mapping[str, bytes], *, base: int | None = None
     ) -> int:
         """Store a content as `put` does; where its bytes are missing, keep only the id."""
         if name in contents:

@@ -10,12 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.document import RootId, WorkspacePath
 from filepact.domain.operation import Actor, Operation, Proposal, Session
-from filepact.domain.permission_log import (
-    LoggedFile,
-    PermissionRecord,
-    RecordKind,
-    SessionApproval,
-)
+from filepact.domain.permission_log import LoggedFile, PermissionRecord, RecordKind, SessionApproval
 from filepact.errors import InvalidParamsError, NotFoundError
 from filepact.store.states import to_revision, to_states
 
@@ -578,8 +573,7 @@ def only(found: tuple[_Change, ...], change_id: str, what: str) -> _Change:
         names = ", ".join(one.id for one in found[:_NAMED_AT_MOST])
         more = " and others" if len(found) > _NAMED_AT_MOST else ""
         raise InvalidParamsError(
-            f"several begin with {change_id!r}: {names}{more}",
-            hint="Give more of the id.",
+            f"several begin with {change_id!r}: {names}{more}", hint="Give more of the id."
         )
     if found[0].id != change_id and len(change_id) < _LEAST:
         # All ids begin alike, so less of one would mean whatever happens to be there alone.

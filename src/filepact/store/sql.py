@@ -262,16 +262,12 @@ class SqlStore:
         plain = state == "applied" and changes is None
         if plain and tx.one(_APPLIED, (to_text(note), change_id)) is not None:
             return
-        row = tx.one(
-            "SELECT seq, state, kind, target FROM operation WHERE id = ?",
-            (change_id,),
-        )
+        row = tx.one("SELECT seq, state, kind, target FROM operation WHERE id = ?", (change_id,))
         if row is None:
             raise missing(change_id, "operation")
         seq, earlier, kind, target = row
         tx.run(
-            "UPDATE operation SET state = ?, note = ? WHERE seq = ?",
-            (state, to_text(note), seq),
+            "UPDATE operation SET state = ?, note = ? WHERE seq = ?", (state, to_text(note), seq)
         )
         if state == "rolled_back" and earlier == "intended":
             upkeep.reopen(tx, change_id)
@@ -438,10 +434,7 @@ class SqlStore:
 
     def prune(self, *, keep_bytes: int, keep_seconds: float) -> PruneResult:
         return upkeep.prune(
-            self._database,
-            self._contents,
-            keep_bytes=keep_bytes,
-            horizon=self.now() - keep_seconds,
+            self._database, self._contents, keep_bytes=keep_bytes, horizon=self.now() - keep_seconds
         )
 
 

@@ -13,14 +13,7 @@ from filepact.errors import (
     PendingFullError,
     UserDeniedError,
 )
-from filepact.store.rows import (
-    from_text,
-    missing,
-    root_number,
-    select_proposals,
-    to_path,
-    to_text,
-)
+from filepact.store.rows import from_text, missing, root_number, select_proposals, to_path, to_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -110,8 +103,7 @@ def commit_proposal(tx: Transaction, operation: Operation) -> None:
     waits = bool(found) and found[0].state == "proposed"
     if begun is not None and not (waits and begun[1] == "rolled_back"):
         raise NoChangeError(
-            f"{operation.id} was already committed",
-            hint="`filepact log` shows what was done.",
+            f"{operation.id} was already committed", hint="`filepact log` shows what was done."
         )
     if not found:
         return

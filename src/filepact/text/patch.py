@@ -6,11 +6,7 @@ from contextlib import suppress
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from filepact.errors import (
-    FilepactError,
-    PatchAmbiguousError,
-    PatchContextMismatchError,
-)
+from filepact.errors import FilepactError, PatchAmbiguousError, PatchContextMismatchError
 from filepact.text.edit import Edit, EditList, RequestMatch
 from filepact.text.lines import chomp, line_range, split_lines
 from filepact.text.locate import place
@@ -66,11 +62,7 @@ class PatchResult:
 
 
 def apply(
-    text: str,
-    patch: FilePatch,
-    *,
-    name: str = "",
-    check: Callable[[], None] = lambda: None,
+    text: str, patch: FilePatch, *, name: str = "", check: Callable[[], None] = lambda: None
 ) -> PatchResult:
     """Find the place of every hunk and make the edits.
 
@@ -194,12 +186,7 @@ def _placed(target: _Target, patch: FilePatch, name: str, *, lenient: bool = Fal
     hunks, lines = patch.hunks, target.lines
     exact = _distinguishes_ends(hunks)
     placement = HunkMatcher(
-        lines,
-        exact=exact,
-        open_end=target.open_end,
-        name=name,
-        lenient=lenient,
-        check=target.check,
+        lines, exact=exact, open_end=target.open_end, name=name, lenient=lenient, check=target.check
     )
     places = placement.place(hunks)
     offsets = [0, *accumulate(map(len, lines))]

@@ -161,10 +161,7 @@ def created_text(patch: FilePatch) -> str:
 
 def _reversed(hunk: Hunk) -> Hunk:
     return replace(
-        hunk,
-        old_start=hunk.new_start,
-        new_start=hunk.old_start,
-        lines=tuple(_flipped(hunk.lines)),
+        hunk, old_start=hunk.new_start, new_start=hunk.old_start, lines=tuple(_flipped(hunk.lines))
     )
 
 
@@ -264,13 +261,7 @@ class HunkErrors:
         )
 
     def mismatch(
-        self,
-        hunk: Hunk,
-        number: int,
-        wanted: list[str],
-        expected: int | None,
-        *,
-        stands: bool,
+        self, hunk: Hunk, number: int, wanted: list[str], expected: int | None, *, stands: bool
     ) -> PatchContextMismatchError:
         """The hunk's lines stand nowhere.
 

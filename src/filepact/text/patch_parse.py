@@ -69,11 +69,7 @@ _REFUSED = (
         "a context diff",
         "Send a unified diff, as diff -u and git diff print it.",
     ),
-    (
-        re.compile(r"@@@"),
-        "a combined diff of a merge",
-        "Send the diff against one parent.",
-    ),
+    (re.compile(r"@@@"), "a combined diff of a merge", "Send the diff against one parent."),
 )
 _KINDS = {"120": "a symbolic link", "160": "a submodule", "040": "a folder"}
 

@@ -282,11 +282,7 @@ class Query:
         return list(self.hits(self.prepare(data)))
 
     def hits(
-        self,
-        text: bytes,
-        *,
-        stop: Callable[[], bool] = lambda: False,
-        seconds: float = 2.0,
+        self, text: bytes, *, stop: Callable[[], bool] = lambda: False, seconds: float = 2.0
     ) -> Iterator[QueryMatch]:
         """Matches one by one, from the beginning.
 

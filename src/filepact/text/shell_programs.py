@@ -193,13 +193,7 @@ def grep_search(
     for option, value in _valued(texts):
         if option in ("--include", "-g", "--glob", "--iglob", "-G"):
             (without if value.startswith("!") else only).append(value.lstrip("!"))
-        elif option in (
-            "--exclude",
-            "--exclude-dir",
-            "--ignore",
-            "--ignore-dir",
-            "--ignore-file",
-        ):
+        elif option in ("--exclude", "--exclude-dir", "--ignore", "--ignore-dir", "--ignore-file"):
             without.append(value)
     folders: list[str] = []
     taking = _TAKING if name in _RIPGREP else _TAKING - {"-r", "-t", "-T", "-j", "-g"}
