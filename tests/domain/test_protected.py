@@ -131,6 +131,33 @@ public.pem.bak (1).txt
 """
 
 
+WORK = """
+.claude/plans/bright-running-fox.md sub/.claude/plans/a.md .opencode/plans/1712-login.md
+.claude/worktrees/x/a.py .claude/worktrees/x/src/claude.py .claude/worktrees/x/docs/README.md .claude/worktrees/x/.gitignore
+.claude/worktrees/x/.claude/plans/a.md .claude/worktrees/x/.claude/worktrees/y/a.py sub/.claude/worktrees/x/a/b/c
+"""
+"""What agents write in their own folders, and nobody reads by itself."""
+
+AROUND = """
+.claude .claude/plans .claude/worktrees .claude/worktrees/x .claude/plans.md .claude/worktrees.json .claude/worktree/x/a
+.claude/plans/x .claude/plans/x.sh .claude/plans/settings.json .claude/plans/sub/x.md .claude/plans/x.md/y
+.claude/plans/CLAUDE.md .claude/plans/AGENTS.md .claude/plans/SKILL.md .claude/plans/x.prompt.md .claude/plans-2/x.md
+.claude/agents/x.md .claude/commands/x.md .claude/rules/x.md .claude/skills/x/SKILL.md .claude/output-styles/x.md
+.claude/agents/.claude/plans/x.md .claude/commands/worktrees/x/a.md .claude/commands/.claude/worktrees/x/a.md
+.claude-2/worktrees/x/a.py .vscode/.claude/worktrees/x/tasks.json .cursor/.claude/plans/x.md .husky/.opencode/plans/a.md
+.claude/worktrees/x/.claude .claude/worktrees/x/.claude/settings.json .claude/worktrees/x/.claude/settings.local.json
+.claude/worktrees/x/.claude/hooks/x.sh .claude/worktrees/x/.claude/commands/c.md .claude/worktrees/x/.claude/agents/a.md
+.claude/worktrees/x/sub/.claude/skills/s/SKILL.md .claude/worktrees/x/CLAUDE.md .claude/worktrees/x/sub/CLAUDE.md
+.claude/worktrees/x/CLAUDE.local.md .claude/worktrees/x/AGENTS.md .claude/worktrees/x/.mcp.json .claude/worktrees/x/.cursor/rules/a.mdc
+.claude/worktrees/x/.vscode/tasks.json .claude/worktrees/x/.github/workflows/ci.yml .claude/worktrees/x/.husky/pre-commit
+.claude/worktrees/x/conftest.py .claude/worktrees/x/.gitattributes .claude/worktrees/x/hooks/pre-push .claude/worktrees/x/OWNERS
+.claude/worktrees/x/package.json .claude/worktrees/x/Makefile .claude/worktrees/x/configure .claude/worktrees/x/waf
+.claude/worktrees/x/.claude/worktrees/y/CLAUDE.md .claude/worktrees/x/.claude/plans/CLAUDE.md .claude/worktrees/x/.env
+.CLAUDE/worktrees/x/.Claude/settings.json .opencode/plans/x.ts .opencode/plugin/x.md .opencode/agent/plans/x.md .codex/plans/a.md
+"""
+"""What lies around that, or in it, and steers an agent, or is read or run by itself."""
+
+
 def by_word(text: str) -> list[str]:
     return text.split()
 
@@ -159,7 +186,20 @@ def test_what_runs_or_steers_is_changed_only_by_a_person_s_word(path: str) -> No
     assert verdict(path, "read") == "allow"
 
 
-@pytest.mark.parametrize("path", by_word(FREE))
+@pytest.mark.parametrize("path", by_word(AROUND))
+def test_what_steers_an_agent_waits_beside_and_within_its_own_work(path: str) -> None:
+    assert verdict(path, "write") == verdict(path, "create") == "ask"
+    assert verdict(path, "delete") != "allow"
+
+
+@pytest.mark.parametrize(
+    "name", [".git", ".git/hooks/post-checkout", ".filepact.toml", "id_rsa", ".filepact-1f2e"]
+)
+def test_what_nobody_may_change_is_so_in_an_agents_work_tree(name: str) -> None:
+    assert verdict(f".claude/worktrees/x/{name}", "write") == "deny"
+
+
+@pytest.mark.parametrize("path", by_word(FREE + WORK))
 def test_other_names_are_free(path: str) -> None:
     assert {verdict(path, action) for action in ACTIONS} == {"allow"}
 

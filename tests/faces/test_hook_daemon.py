@@ -96,8 +96,9 @@ class Hooks:
             ]
 
 
-def event(name: str, tool: str = "Bash", **given: Any) -> bytes:
+def event(name: str, tool: str = "Bash", mode: str = "default", **given: Any) -> bytes:
     facts = {"session_id": "s", "prompt_id": "t", "hook_event_name": name}
+    facts |= {"permission_mode": mode}
     given = given or {"command": "true"}
     return json.dumps(
         {**facts, "tool_name": tool, "tool_use_id": "1", "tool_input": given}
@@ -674,6 +675,34 @@ def test_a_session_that_goes_into_a_worktree_within_its_project_works_there(hook
     assert not writes("a.txt")
     assert '"ask"' in writes(".claude/settings.json")
     assert judged(hooks, tree) == "deny"
+
+
+@pytest.mark.parametrize("mode", ["default", "bypassPermissions"])
+def test_an_agent_writes_its_plans_and_work_trees_and_by_no_link_what_steers_it(
+    hooks: Hooks, mode: str
+) -> None:
+    tree = linked(hooks, hooks.root / ".claude" / "worktrees" / "side")
+    claude = hooks.root / ".claude"
+    (claude / "commands").mkdir()
+    (claude / "worktrees" / "up").symlink_to("..")
+    (claude / "worktrees" / "own").mkdir()
+    (claude / "worktrees" / "own" / "made").symlink_to("../../commands")
+    (hooks.root / "other" / ".claude").mkdir(parents=True)
+    (hooks.root / "other" / ".claude" / "plans").symlink_to("../../.claude/commands")
+
+    def writes(path: object) -> str:
+        given = {"file_path": str(path), "content": "x"}
+        return hooks.call("PreToolUse", tool="Write", mode=mode, **given)
+
+    free = [claude / "plans" / "bright-fox.md", tree / "a.txt", tree / "src" / "new.py"]
+    assert {writes(path) for path in free} == {""}
+    steering = [
+        *(tree / ".claude" / "settings.json", tree / "CLAUDE.md", claude / "settings.json"),
+        *(claude / "worktrees" / "up" / "settings.json", claude / "plans" / "CLAUDE.md"),
+        *(claude / "worktrees" / "own" / "made" / "x.md", "other/.claude/plans/x.md"),
+    ]
+    held = '"ask"' if mode == "default" else '"deny"'
+    assert [path for path in steering if held not in writes(path)] == []
 
 
 def test_how_far_a_folder_is_guarded_is_what_was_asked_for_there(hooks: Hooks) -> None:

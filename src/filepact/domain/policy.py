@@ -89,6 +89,8 @@ class Rule:
         root: The absolute folder that alone it counts below and that anchored patterns start
             at; None for every root.
         copies: It covers also what editors and people call copies of such files.
+        apart: Places, of one pattern for each part of a path, of which it judges what lies there as if that lay at the
+            top of a root, unless it covers what they lie in; one with a slash at the end is a folder, whatever lies in it.
         files: Names, as they are compared, that it covers at the end of a path unless they are written
             exactly so: in small letters they are everyday folders, and programs look for capitals.
         layer: Who wrote it.
@@ -107,6 +109,7 @@ class Rule:
     lifts: frozenset[str] = frozenset()
     root: str | None = None
     copies: bool = False
+    apart: tuple[str, ...] = ()
     files: frozenset[str] = frozenset()
     layer: Layer = "built-in"
     file: str = ""
@@ -312,7 +315,7 @@ class _Table:
                 names = _below(_parts(request.root) + parts, base)
             if names is None:
                 continue
-            numbers = patterns.matching(names)
+            numbers = _matching(patterns, names, rules)
             if looks_copied("/".join(names)):
                 possible = patterns.matching(tuple(map(copied, names)))
                 numbers |= {number for number in possible if rules[number].copies}
@@ -335,6 +338,33 @@ class _Table:
                 and _speaks_to(rule, request.agent)
             ]
         return found
+
+
+def _matching(
+    patterns: PatternSet, names: tuple[str, ...], rules: Sequence[Rule]
+) -> frozenset[int]:
+    """The numbers of the rules that cover a path by its names, what lies apart by those that it has there."""
+    found = patterns.matching(names)
+    for number in found:
+        for place in rules[number].apart:
+            at, top = _place(names, place)
+            if top and number not in patterns.matching(names[:at]):
+                # Of all others what it would be there counts as well.
+                return (found - {number}) | _matching(patterns, names[top:], rules)
+    return found
+
+
+def _place(names: tuple[str, ...], place: str) -> tuple[int, int]:
+    """Where the first such place in a path begins, and where what lies in it does; 0 for the latter if there is none."""
+    parts = place.rstrip("/").split("/")
+    for at in range(len(names) - len(parts) + 1):
+        end = at + len(parts)
+        if all(map(fnmatchcase, names[at:end], parts)):
+            if place[-1] == "/" and len(names) > end:
+                return at, end
+            if place[-1] != "/" and len(names) == end:
+                return at, end - 1
+    return 0, 0
 
 
 # Workspaces of one process differ in rules about their own folders; most of the others they share.

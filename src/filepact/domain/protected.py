@@ -125,6 +125,7 @@ BUILT_IN_RULES: Final[tuple[Rule, ...]] = (
         actions=WRITES,
         why="it steers agents or editors, or runs code that nobody has started",
         paths=_paths("control files"),
+        apart=_paths("working places"),
         files=frozenset({"owners"}),
     ),
     Rule(
