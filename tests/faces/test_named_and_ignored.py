@@ -80,9 +80,9 @@ class Agent:
         with open_workspace(str(self.root), state_dir=self.state, settings=Settings()) as workspace:
             return list(workspace.log())[::-1]
 
-    def undo(self) -> None:
-        """Take back all that can be, the newest first."""
-        operations = self.log()
+    def undo(self, after: int = 0) -> None:
+        """Take back all that can be, the newest first; but for so many that came first."""
+        operations = self.log()[after:]
         with open_workspace(str(self.root), state_dir=self.state, settings=Settings()) as workspace:
             for operation in reversed(operations):
                 if "not kept, so it cannot" not in operation.note:
@@ -360,6 +360,48 @@ def test_an_ignored_file_that_a_call_names_is_recorded(root, agent, name):
     ]
     agent.undo()
     assert tree(root) == before
+
+
+_ODD = "\"$(printf 'odd\\376')\""
+
+
+@pytest.mark.parametrize("scanned", [False, True], ids=["watched", "scanned"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "mv app t; mv lib app; mv t lib",
+        f"mv app {_ODD}",
+        f"mv app/deep lib/{_ODD}",
+        "mv app/deep/c.local lib/$(echo moved).local",
+        "mv app t; mv lib app; mv t lib; echo more >> lib/c.local",
+    ],
+)
+def test_an_ignored_file_that_is_moved_is_there_once_after_an_undo(root, agent, command, scanned):
+    """By a name that the words of the command do not tell, or in the place of something else."""
+    agent.watch(not scanned)
+    (root / "app/deep").mkdir(parents=True)
+    (root / "lib").mkdir()
+    for name in ("app/c.local", "app/deep/c.local", "app/x", "lib/y"):
+        (root / name).write_text(f"{name} of the person\n")
+    agent.bash("true")
+    before, known = tree(root), len(agent.log())
+    agent.bash(command)
+    assert tree(root) != before
+    agent.undo(known)
+    assert tree(root) == before
+
+
+@pytest.mark.parametrize("scanned", [False, True], ids=["watched", "scanned"])
+def test_an_ignored_file_with_the_number_of_one_that_was_removed_is_left(root, agent, scanned):
+    agent.watch(not scanned)
+    (root / "app").mkdir()
+    (root / "app/c.local").write_text("of the person\n")
+    agent.bash("true")
+    # Made by a program meanwhile: the system gives it the number of what the command has removed.
+    agent.bash("""rm app/c.local; python3 -c 'open("ne" + "w.local", "w").write("noise")'""")
+    agent.undo()
+    assert (root / "new.local").read_text() == "noise"
+    assert (root / "app/c.local").read_text() == "of the person\n"
 
 
 @pytest.mark.parametrize("scanned", [False, True], ids=["watched", "scanned"])

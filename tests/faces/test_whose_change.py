@@ -410,6 +410,39 @@ def test_folders_that_a_command_has_change_places_are_moved_by_it(agents):
     }
 
 
+@pytest.mark.parametrize("way", ["turn", "session"])
+def test_of_folders_that_change_places_a_file_that_a_person_has_just_saved_stays_and_is_named(
+    agents, way
+):
+    """Nobody has looked at it since, and what came in its place has the only copy of that as well."""
+    for one in ("first", "second"):
+        (agents.root / one).mkdir()
+        for name in ("a.txt", "b.txt"):
+            (agents.root / one / name).write_text(f"{name} of the {one}\n")
+    command = "mv first other; mv second first; mv other second"
+    agents.tell("PreToolUse", "Bash", command=command)
+    agents.tell("PermissionRequest", "Bash", command=command)
+    (agents.root / "first" / "a.txt").unlink()
+    agents.write("first/a.txt", "an hour of work\n")
+    agents.now = agents.write("made.txt", "later than that\n") - 1 + TICK
+    for old, new in (("first", "other"), ("second", "first"), ("other", "second")):
+        (agents.root / old).rename(agents.root / new)
+    agents.tell("PostToolUse", "Bash", command=command, more={"duration_ms": 0})
+    with agents.workspace() as workspace:
+        selection = Selection(turn=NEWEST)
+        if way == "session":
+            of = next(one.session for one in workspace.log() if one.tool == "Bash")
+            selection = Selection(session=of)
+        done = workspace.undo_selected(PERSON, selection)
+        left = [one for one in workspace.log() if one.tool == BY_NOBODY]
+    held = {(agents.root / one / "a.txt").read_text() for one in ("first", "second")}
+    assert held == {"an hour of work\n", "a.txt of the second\n"}
+    for one in ("first", "second"):
+        assert (agents.root / one / "b.txt").read_text() == f"b.txt of the {one}\n"
+    assert left
+    assert all(any(one.id in note for note in done.notes) for one in left)
+
+
 def test_what_lies_deep_in_a_folder_that_a_link_takes_the_place_of_is_moved_by_it(agents):
     (agents.root / "old" / "in").mkdir(parents=True)
     (agents.root / "old" / "in" / "deep.txt").write_text("deep\n")

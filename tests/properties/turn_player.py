@@ -226,6 +226,7 @@ class Player:
         if '"deny"' in self.tell("PreToolUse", turn, call, number, inner=inner):
             return
         since = self.truth.counts
+        named = {call.named, _leads(self.place.root, call.named)} if call.named else set()
         # Of a command that was asked about and broken off nobody knows whether it ran.
         asks = self.asks and not killed
         if asks:
@@ -243,7 +244,7 @@ class Player:
         self.ran = 0
         if call.tool != "Task" and not call.own:
             # A call has what it names, whoever wrote it meanwhile.
-            named = {call.named, _leads(self.place.root, call.named)} if call.named else set()
+            named |= {_leads(self.place.root, call.named)} if call.named else set()
             self.truth.blend(since, named)
 
     def write(self, call: Call, text: str, turn: str) -> None:

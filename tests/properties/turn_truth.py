@@ -58,6 +58,7 @@ class Truth:
         now: What stands there.
         linked: Files that had another name (hard links) at some time, with the numbers of what stood there.
         beside: What a person left in the root beside layers.
+        came: Under which name a file was before that an agent moved to a name.
         changes: By name: who, from what, to what, when.  A ``touch`` is the agent's, and the same stands there again.
     """
 
@@ -68,6 +69,7 @@ class Truth:
     )
     linked: dict[str, set[int]] = field(default_factory=dict)
     beside: dict[str, Entry | None] = field(default_factory=dict)
+    came: dict[str, str] = field(default_factory=dict)
     _stamps: dict[str, os.stat_result] = field(default_factory=dict)
 
     @classmethod
@@ -90,6 +92,10 @@ class Truth:
         while found is None:
             with suppress(FileNotFoundError):  # Something goes on, as after a kill.
                 found = self._tree(root)
+        was = {one.st_ino: name for name, one in stamps.items()}
+        for name, one in self._stamps.items() if who == "agent" else ():
+            if was.get(one.st_ino, name) != name and stamps.get(name, None) != one:
+                self.came[name] = was[one.st_ino]
         for name in self.now.keys() | found.keys():
             before, after = self.now.get(name), found.get(name)
             if before != after:
@@ -204,6 +210,16 @@ class Truth:
             below.startswith(f"{name}/") and below in self.now and changes[-1][0] != "agent"
             for below, changes in self.changes.items()
         )
+
+    def came_with_others(self, name: str) -> bool:
+        """Whether what an agent moved to a name came from where somebody else had a hand in it, or what went from there has."""
+        seen: set[str] = set()
+        while name in self.came and name not in seen:
+            seen.add(name)
+            name = self.came[name]
+            if any(one[0] not in ("agent", "touch") for one in self.changes.get(name, ())):
+                return True
+        return False
 
     def suits(self, name: str, entry: Entry | None) -> bool:
         """Whether an entry may stand under a name when the agent's changes are gone."""

@@ -182,9 +182,15 @@ def _play_run(place: Place, one: History, truth: Truth) -> str:
             raise Found(Wrong(f"layers: committed {kinds[0]}", f"{shown}\n{said}"))
         truth.now = found
     session = place.session("run-")
-    for name, changes in truth.changes.items() if layers and not session else ():
-        if changes[-1][0] == "person" and changes[-1][2] is None:
-            # Nothing was done: what the program changed, and they removed, waits for them.
+    done = {
+        file["path"]
+        for one in place.log()
+        if one["session"] == session
+        for file in one.get("files", ())
+    }
+    for name, changes in truth.changes.items() if layers else ():
+        if name not in done and changes[-1][0] == "person" and changes[-1][2] is None:
+            # Nothing of it was done: what the program changed, and they removed, waits for them.
             truth.changes[name] = [one for one in changes if one[0] == "person"]
     _persons(place, after, truth, "after")
     return session
@@ -222,6 +228,40 @@ def _beside_layers(place: Place, line: str, model: Path, truth: Truth) -> None:
         with suppress(OSError):  # It is there, or something else is.
             shutil.copytree(place.root / at, model / at, ignore=lambda _, names: names)
     place.shell(line, model)
+    _see_only_the_root(model, before, after, truth.now)
+
+
+def _see_only_the_root(
+    model: Path, before: dict[str, Entry], after: dict[str, Entry], now: dict[str, Entry]
+) -> None:
+    """Of what is in the layers alone a person who works in the root has changed nothing, and of the rest what they see.
+
+    Where only they have changed something, it becomes what it is in the root; what both have is left as the line made it.
+    """
+    made = tree(model)
+    wanted = {
+        name: now.get(name) if before.get(name) == after.get(name) else after.get(name)
+        for name in made.keys() | now.keys() | after.keys()
+        if before.get(name) in (after.get(name), now.get(name))
+    }
+    other = [name for name, one in wanted.items() if made.get(name) != one]
+    for name in sorted(other, reverse=True):
+        if name in made:
+            with suppress(OSError):  # A folder stays as long as something is in it.
+                (os.rmdir if made[name][0] == "folder" else os.unlink)(model / name)
+    for name in sorted(other):
+        entry, path = wanted[name], model / name
+        if entry is None or entry[0] == "special":
+            continue
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if entry[0] == "link":
+            path.symlink_to(entry[1])
+            continue
+        if entry[0] == "folder":
+            path.mkdir(exist_ok=True)
+        else:
+            path.write_bytes(entry[2])
+        path.chmod(entry[1])
 
 
 def _is_another_kind(
@@ -335,7 +375,11 @@ def _taken_back(place: Place, one: History, truth: Truth, session: str) -> Wrong
         code, said = place.undo(*words, "--partly")
         partly = True
         found = tree(place.root)
-    held = _held(found)
+    held = _held(found) | _needed(found, truth)
+    ids = re.findall(r"Not taken back, since [^:]*: (\w+),", said)
+    beside = {
+        file["path"] for one in place.log() if one["id"] in ids for file in one.get("files", ())
+    }
     for name in names:
         wanted, _ = truth.wanted(name)
         entry = found.get(name)
@@ -347,13 +391,21 @@ def _taken_back(place: Place, one: History, truth: Truth, session: str) -> Wrong
         stays = entry == truth.now.get(name) and any(
             at in contested and _shown(at) in said for at in (name, *above(name))
         )
-        left = f"the folder {_shown(name)} stays: it is not empty" in said
+        left = f"the folder {_visible(name)} stays: it is not empty" in said
         if left and code == 1 and _holds(place.root / name):
             continue
-        # What a person put into a folder stays there, or comes back, whatever the folder was called then.
-        if any(f"the folder {at} stays: it is not empty" in said for at in above(name)) and (
-            entry in (truth.now.get(name), *truth.removed(name)) and _was_persons(truth, entry)
+        # What was moved from where a person had just saved is nobody's: it stays, is named, and nothing is lost by that.
+        if (
+            name in beside
+            and entry == truth.now.get(name)
+            and truth.came_with_others(name)
+            and (wanted[0] is None or wanted[0][2:] in [one[2:] for one in found.values()])
         ):
+            continue
+        # What a person put into a folder stays there, or comes back, whatever the folder was called then.
+        if any(
+            f"the folder {_visible(at)} stays: it is not empty" in said for at in above(name)
+        ) and (entry in (truth.now.get(name), *truth.removed(name)) and _was_persons(truth, entry)):
             continue
         # A folder that a person made again in the place of one that went has the rights that they gave it.
         if f"{_shown(name)} stays as somebody made it" in said and entry == truth.now.get(name):
@@ -407,6 +459,14 @@ def _was_persons(truth: Truth, entry: Entry | None) -> bool:
 def _held(found: dict[str, Entry]) -> set[str]:
     """The folders that hold something else than folders."""
     return {at for name, entry in found.items() if entry[0] != "folder" for at in above(name)}
+
+
+def _needed(found: dict[str, Entry], truth: Truth) -> set[str]:
+    """The folders that another turn has removed, in which something lies that came back."""
+    back = [
+        name for name in found if name not in truth.now and found[name] in truth.wanted(name)[0]
+    ]
+    return {at for name in back if None not in truth.wanted(name)[0] for at in above(name)}
 
 
 def _commands(moves: tuple[Step | Call, ...]) -> list[str]:
@@ -469,6 +529,11 @@ def _is_limit(truth: Truth, name: str) -> bool:
 
 def _shown(name: str) -> str:
     return name if name.isprintable() else name.rpartition("/")[2][:3]
+
+
+def _visible(name: str) -> str:
+    """A name as answers have it."""
+    return os.fsencode(name).decode(errors="backslashreplace")
 
 
 def _kind(entry: Entry | None) -> str:

@@ -404,7 +404,8 @@ def test_of_a_folder_with_more_names_than_are_listed_nothing_is_taken_for_new(
 
 
 def test_no_more_are_counted_than_anybody_waits_for(root, workspace, monkeypatch):
-    monkeypatch.setattr(file_snapshot, "MOST_COUNTED", 5)
+    for module in (file_snapshot, watch):
+        monkeypatch.setattr(module, "MOST_COUNTED", 5)
     for number in range(20):
         (root / f"{number:02}").write_text("x")
     outside = limited(workspace, files=3)

@@ -31,9 +31,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "IGNORE_FILES",
+    "MOST_COUNTED",
     "MOST_FILES",
     "RootStamps",
     "Stamp",
+    "files_behind",
     "folder_sign",
     "is_gone",
     "is_later",
@@ -46,6 +48,9 @@ __all__ = [
 
 MOST_FILES: Final = 100_000
 """Most files of a root that are looked at."""
+
+MOST_COUNTED: Final = 1_000_000
+"""Most files that are counted, and not looked at."""
 
 IGNORE_FILES: Final = (".gitignore", ".ignore", ".git/info/exclude")
 """How the paths of files end that say what is ignored."""
@@ -238,6 +243,29 @@ def _add_steering(
                     if stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode):
                         stamps[inside] = _stamp(status)
         os.close(folder)
+
+
+def files_behind(root: Root, skip: Collection[str], *, after: str = "", most: int = 0) -> int:
+    """How many files of a root are too many, up to `MOST_COUNTED`.
+
+    Args:
+        root: The root.
+        skip: Folders in it that are not entered.
+        after: The last path that counts as looked at.
+        most: How many more do.
+    """
+    walk = TreeReader(
+        root,
+        allow=lambda path, is_dir: not is_dir or path not in skip,
+        most=MOST_COUNTED + max(MOST_FILES, most),
+    )
+    found = -most
+    with walk:
+        for prefix, names, *_ in walk.batches():
+            found += sum(prefix + name > after for name in names)
+            if found >= MOST_COUNTED:
+                break
+    return min(max(found, 0), MOST_COUNTED)
 
 
 def stamp_at(root: Root, path: str, *, folder: bool = False) -> Stamp | None:

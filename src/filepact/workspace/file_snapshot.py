@@ -18,9 +18,11 @@ from filepact.fs.path_form import is_beneath
 from filepact.fs.walk import TreeReader, was_ignored
 from filepact.fs.watch import (
     IGNORE_FILES,
+    MOST_COUNTED,
     MOST_FILES,
     RootStamps,
     Stamp,
+    files_behind,
     folder_sign,
     is_gone,
     is_odd,
@@ -44,11 +46,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CACHES",
-    "MOST_COUNTED",
     "CallFiles",
     "FileSnapshot",
     "RacyFiles",
-    "files_behind",
     "files_below",
     "is_machine_made",
     "is_racy",
@@ -63,7 +63,6 @@ _RACY: Final = 2 * 10**9  # nanoseconds in which a file may change twice under o
 _COARSE: Final = 20 * 10**6  # nanoseconds by which times of files may be behind the clock
 _MOST_HIDDEN: Final = 1_000  # files of a folder that is ignored from now on, if all are looked for
 _MOST_NAMED: Final = 20_000  # files below the folders that a call may remove
-MOST_COUNTED: Final = 1_000_000  # files that nobody looks at
 _UNWATCHED: Final = "not watched here: what changes in them is recorded"
 _UNKNOWN: Final = Stamp(0, 0, 0, 0, 0)
 
@@ -332,6 +331,7 @@ class FileSnapshot:
             self._doubtful |= seen.names
             suspects = self._doubtful | self._racy if racy else self._doubtful
             stamps = self._rechecked(suspects | self._expected())
+            stamps |= self._moved_and_hidden(stamps, seen.hidden)
             newly = self._newly_seen(stamps)
             self._follow(seen)
             self.hidden |= seen.hidden
@@ -341,6 +341,7 @@ class FileSnapshot:
         }
         expected = self._expected() - seen.scan.stamps.keys() - self.stamps.keys()
         stamps |= self._rechecked((*self._missing(seen.scan), *expected))
+        stamps |= self._moved_and_hidden(stamps, seen.scan.hidden)
         # Of one that is only in doubt, the rules are what they were: what they name was ignored when it came.
         other = (name for name, one in stamps.items() if one != self.stamps.get(name))
         if held and any(name.endswith(IGNORE_FILES) for name in other):
@@ -396,6 +397,24 @@ class FileSnapshot:
         for tree in self._trees:
             names.update(files_below(self._root, tree, _MOST_HIDDEN).stamps)
         return names
+
+    def _moved_and_hidden(
+        self, stamps: Mapping[str, Stamp | None], hidden: Collection[str]
+    ) -> dict[str, Stamp]:
+        """Known files that went from their names, by those that they have now among what is ignored."""
+        known = [(self.stamps.get(name), now) for name, now in stamps.items()]
+        went = {x.inode: x for x, now in known if x and (now is None or now.inode != x.inode)}
+        found: dict[str, Stamp] = {}
+        for path in sorted(one for one in hidden if one not in self.hidden) if went else ():
+            found |= files_below(self._root, path, _MOST_NAMED).stamps
+        # One that was born later has only got the number of a file that was removed.
+        return {
+            name: one
+            for name, one in found.items()
+            if name not in self.stamps
+            and (was := went.get(one.inode))
+            and (one == was or (self._root.born(name) or was.changed + 1) <= was.changed)
+        }
 
     def _made_and_hidden(self, found: RootStamps, held: Held) -> dict[str, Stamp | None]:
         """Files that came where they were not ignored, and are by rules that came meanwhile."""
@@ -454,29 +473,6 @@ def _is_free(
         return False
     # What is in these folders, nobody lists.
     return "__pycache__" not in name.split("/") and not _is_below(name, hidden)
-
-
-def files_behind(root: Root, skip: Collection[str], *, after: str = "", most: int = 0) -> int:
-    """How many files of a root are too many, up to `MOST_COUNTED`.
-
-    Args:
-        root: The root.
-        skip: Folders in it that are not entered.
-        after: The last path that counts as looked at.
-        most: How many more do.
-    """
-    walk = TreeReader(
-        root,
-        allow=lambda path, is_dir: not is_dir or path not in skip,
-        most=MOST_COUNTED + max(MOST_FILES, most),
-    )
-    found = -most
-    with walk:
-        for prefix, names, *_ in walk.batches():
-            found += sum(prefix + name > after for name in names)
-            if found >= MOST_COUNTED:
-                break
-    return min(max(found, 0), MOST_COUNTED)
 
 
 def _is_below(path: str, tops: Collection[str]) -> bool:

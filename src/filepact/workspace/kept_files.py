@@ -18,11 +18,10 @@ from filepact.domain.document import FOLDER, SnapshotFile, SnapshotRecord, Works
 from filepact.domain.protected import has_agent_logs, is_agent_log, is_in_git
 from filepact.fs.atomic import LARGEST
 from filepact.fs.kernel import place_of, same_places
-from filepact.fs.watch import Stamp, is_later, moment, stamp_at
+from filepact.fs.watch import Stamp, files_behind, is_later, moment, stamp_at
 from filepact.workspace.file_snapshot import (
     FileSnapshot,
     RacyFiles,
-    files_behind,
     named_below,
     nested_roots,
 )
@@ -212,12 +211,8 @@ class KnownFiles:
 
     def before(self, path: WorkspacePath, now: FileState | None) -> FileState | None:
         """A file as it is known, with its bytes if it was kept for a call and is different now."""
-        state = self.get(path)
-        if (
-            state is None
-            or state.size
-            or (state.stamp and state.stamp.is_of_same(now and now.stamp))
-        ):
+        state, stamp = self.get(path), now and now.stamp
+        if state is None or state.size or (state.stamp and state.stamp.is_of_same(stamp)):
             return state
         return kept_state(self._guard, path, state, self._copies)
 
@@ -431,9 +426,9 @@ class KnownFiles:
             there = {one.inode: (name, one) for name, one in suspects.stamps.items() if one}
             known = self._snapshots[root.path].stamps
             # What lies in a folder that was moved has its old times still.
-            brought = {known.get(name) for name in suspects.stamps} - {None}
+            brought = {known[name]: name for name in suspects.stamps if name in known}
             later, before, left = set[str](), set[str](), set[str]()
-            moved = set[Stamp]()
+            moved, former = dict[str, Stamp](), dict[str, str]()
             for name, stamp in suspects.stamps.items():
                 old = known.get(name)
                 other = old is not None and (stamp is None or stamp.inode != old.inode)
@@ -446,7 +441,13 @@ class KnownFiles:
                 came, gone = other and stamp in brought, went and stamp is None
                 if not gone and (not since or is_later(root, name, stamp, since, came=came)):
                     later.add(name)
-                    moved |= {old} if old and other and not went else set()
+                    moved |= {name: old} if old and other and not went else {}
+                    if came and stamp and stamp.changed <= since:
+                        former[name] = brought[stamp]
+            # Where a person has saved what was there, what came in its place would be lost with that.
+            while apart := {x for x, y in former.items() if x in later and y not in later}:
+                later -= apart
+            from_there = {old for name, old in moved.items() if name in later}
             self._went[root.path] = before - left
             for name, stamp in suspects.stamps.items():
                 path = WorkspacePath(root.path, name)
@@ -456,7 +457,7 @@ class KnownFiles:
                     self.newly.append((path, stamp))
                 elif until and is_later(root, name, stamp, until):
                     continue
-                elif name in later or stamp in moved:
+                elif name in later or stamp in from_there:
                     yield path, stamp
         for path, stamp in self._ignored.differences() if ignored else ():
             place = self._guard.root_of(path.root), path.path, stamp

@@ -356,7 +356,9 @@ def plan_selection(
         said = f"restore what was before {named.id} ({named.summary})"
         plan = replace(plan, tool=RESTORE, summary=said)
     doubt, way = _doubt(taken, selection)
-    beside = left_beside(store, roots, taken) if selection.turn and not selection.places else []
+    work = (selection.turn or selection.session) and not selection.places
+    beside = left_beside(store, roots, taken) if work else []
+    beside = [one for one in beside if selection.turn or whose(one) == "nobody"]
     notes = [*stays, *map(_stays, beside[:_NAMED])]
     if len(beside) > _NAMED:
         notes.append(
