@@ -180,6 +180,10 @@ def _play_run(place: Place, one: History, truth: Truth) -> str:
         kinds = sorted({f"{_kind(a)} as {_kind(b)}" for a, b in shown.values()})
         if kinds:
             raise Found(Wrong(f"layers: committed {kinds[0]}", f"{shown}\n{said}"))
+        for name in [one for one in truth.changes if found.get(one) != truth.now.get(one)]:
+            # What waits for a person has changed nothing yet.
+            persons = [one for one in truth.changes.pop(name) if one[0] == "person"]
+            truth.changes |= {name: persons} if persons else {}
         truth.now = found
     session = place.session("run-")
     done = {
@@ -217,6 +221,13 @@ def _beside_layers(place: Place, line: str, model: Path, truth: Truth) -> None:
             # The program has removed it, and they go on with it.
             change = ("person", before.get(name), after.get(name), "while it ran")
             truth.changes.setdefault(name, []).append(change)
+        elif not after.get(name) and (
+            before[name][0] != truth.now[name][0]
+            or any(one.startswith(f"{name}/") for one in truth.now.keys() - before.keys())
+        ):
+            # They have taken it away from where the program has put something else, or into it.
+            first = ("person", before[name], None, "while it ran")
+            truth.changes[name] = [first, ("agent", None, truth.now[name], "while it ran")]
     if all(_is_another_kind(one, before, after, truth.now) for one in changed):
         # The program has put something else there: what they did to it comes before that.
         for name in changed:
@@ -253,7 +264,10 @@ def _see_only_the_root(
         entry, path = wanted[name], model / name
         if entry is None or entry[0] == "special":
             continue
-        path.parent.mkdir(parents=True, exist_ok=True)
+        for at in reversed([*above(name)]):
+            if not (model / at).exists():
+                (model / at).mkdir()
+                (model / at).chmod(now[at][1] if at in now else 0o755)
         if entry[0] == "link":
             path.symlink_to(entry[1])
             continue
