@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from filepact.app import open_toolbox, open_workspace
-from filepact.domain.operation import Actor, Session
+from filepact.domain.operation import Actor, Approval, Session
+from filepact.errors import StaleFileError
 from filepact.tools.registry import CallContext, CallResult
 
 if TYPE_CHECKING:
@@ -378,25 +379,65 @@ def test_files_that_exchange_or_hand_on_their_names_are_renamed_as_git_says(
     assert all_of(root) == before
 
 
+@pytest.mark.parametrize("edited", [False, True], ids=["only", "edited"])
+@pytest.mark.parametrize("twins", ["a", "b", "ab"])
 @pytest.mark.parametrize("onto", ["a.txt", "new.txt"], ids=["swap", "chain"])
 def test_another_name_of_a_file_whose_name_is_handed_on_keeps_what_it_held(
-    tool: Tool, root: Path, onto: str
+    tool: Tool, root: Path, onto: str, twins: str, edited: bool
 ):
-    os.link(root / "b.txt", root / "twin.txt")
-    os.link(root / "a.txt", root / "other.txt")
+    pairs = [(f"{one}.txt", f"{one}-twin.txt") for one in twins]
+    for one, two in pairs:
+        os.link(root / one, root / two)
     before = files(root)
-    patch = RENAME.format("a.txt", "b.txt") + RENAME.format("b.txt", onto)
+    lines = ("@@ -1,2 +1,2 @@\n-one\n+1\n two\n", "@@ -1 +1 @@\n-bee\n+B\n") if edited else ("", "")
+    texts = (b"1\ntwo\n", b"B\n") if edited else (before["a.txt"], before["b.txt"])
+    patch = "".join(
+        RENAME.format(old, new).replace("100%", "60%")
+        + (f"--- a/{old}\n+++ b/{new}\n{hunk}" if hunk else "")
+        for old, new, hunk in (("a.txt", "b.txt", lines[0]), ("b.txt", onto, lines[1]))
+    )
     shown = tool(patch=patch, dry_run=True)
-    assert "keep the old text" in shown.text
+    written = {"b.txt"} | ({"a.txt"} if onto == "a.txt" else set())
+    apart = sum(one in written for one, _ in pairs)
+    assert (shown.text.count("keep the old text"), shown.text.count("stays one file")) == (apart, 0)
     done = tool(patch=patch)
     assert not done.failed, done.text
-    kept = {name: before[name] for name in ("twin.txt", "other.txt")}
-    assert files(root).items() >= ({"b.txt": before["a.txt"], onto: before["b.txt"]} | kept).items()
+    after = before | {"b.txt": texts[0], onto: texts[1]}
+    if onto != "a.txt":
+        del after["a.txt"]
+    assert files(root) == after
+    assert (done.text.count("the others keep"), done.text.count("in place")) == (apart, 0)
     told = tool.undo().notes  # type: ignore[attr-defined]
     assert files(root) == before
-    twins = (("a.txt", "other.txt"), ("b.txt", "twin.txt"))
-    apart = [not (root / one).samefile(root / two) for one, two in twins]
-    assert sum("hard link" in note for note in told) >= any(apart), "which is told"
+    came = [not (root / one).samefile(root / two) for one, two in pairs]
+    assert sum("hard link" in note for note in told) >= any(came), "which is told"
+    # Each is a file of its own for good: what is written to one is not in the other.
+    assert not tool(patch=patch).failed
+    assert files(root) == after
+
+
+@pytest.mark.parametrize("waits", [False, True], ids=["at-once", "approved"])
+def test_another_name_of_a_file_that_a_moved_one_overwrites_keeps_what_it_held(
+    root: Path, tmp_path: Path, waits: bool
+):
+    os.link(root / "b.txt", root / "twin.txt")
+    before = files(root)
+    moved = envelope("*** Update File: a.txt\n*** Move to: b.txt\n@@\n-one\n+1\n")
+    opened = partial(open_workspace, [str(root)], state_dir=str(tmp_path / "state"))
+    with closing(opened(mode="preview" if waits else "auto")) as workspace:
+        done = open_toolbox(workspace).call("patch_apply", {"patch": moved}, CALL)
+        assert not done.failed, done.text
+    with closing(opened()) as workspace:
+        for one in workspace.pending():
+            (root / "b.txt").write_bytes(b"bee\nmore\n")  # Both names have it.
+            with pytest.raises(StaleFileError):
+                workspace.approve(one.id, Approval(Actor("person", "p")))
+            (root / "b.txt").write_bytes(b"bee\n")
+            workspace.approve(one.id, Approval(Actor("person", "p")))
+        after = files(root)
+        assert (after["b.txt"], after["twin.txt"]) == (b"1\ntwo\n", before["b.txt"])
+        workspace.undo(CALL.session)
+        assert files(root) == before
 
 
 def all_of(root: Path) -> dict[str, tuple[bytes, int]]:

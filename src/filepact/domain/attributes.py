@@ -10,7 +10,7 @@ from base64 import b64decode, b64encode
 from struct import iter_unpack, pack
 from typing import Final
 
-from filepact.values import dataclass, field, json_writer
+from filepact.values import dataclass, field, json_writer, replace
 
 __all__ = [
     "ACCESS_LIST",
@@ -75,7 +75,7 @@ class Attributes:
 
     def written(self, modified: int | None) -> Attributes:
         """These attributes with another modification time."""
-        return Attributes(self.owner, self.group, self.extended, self.omitted, modified)
+        return replace(self, modified=modified)
 
     def changed(self, before: Attributes | None, after: Attributes) -> Attributes:
         """These attributes, with every difference between two others applied.
@@ -97,8 +97,7 @@ class Attributes:
             after.owner if after.owner != before.owner else self.owner,
             after.group if after.group != before.group else self.group,
             tuple(sorted(now.items())),
-            self.omitted,
-            after.modified,
+            *(self.omitted, after.modified, after.linked),
         )
 
     def packed(self) -> bytes:

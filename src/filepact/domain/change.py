@@ -84,10 +84,11 @@ class FileChange:
         return bool(before and after and before.is_folder and after.is_folder)
 
     @property
-    def of_one_file(self) -> bool:
-        """Whether both states are of the very same file, which has several names (hard links)."""
+    def of_one_file(self) -> bool | None:
+        """Whether both states are of the very same file, which has several names (hard links); None where nobody knows."""
         was, is_ = self.before and self.before.attributes, self.after and self.after.attributes
-        return bool(was and is_ and was.linked and was.linked == is_.linked)
+        known = was and is_ and was.linked and is_.linked
+        return was.linked == is_.linked if was and is_ and known else None
 
     def inverse(self) -> FileChange:
         return FileChange(self.path, before=self.after, after=self.before)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from filepact.domain.attributes import Attributes
 
 __all__ = [
+    "ANOTHER_FILE",
     "FOLDER",
     "LINK",
     "Document",
@@ -44,6 +45,9 @@ _NAMES_NOTHING = frozenset({"", ".", ".."})
 RootId = NewType("RootId", str)
 """A root's true absolute path; no link is left in it."""
 
+
+ANOTHER_FILE: Final = "0:0"
+"""Instead of `Attributes.linked` where a file takes the name of another, and has none besides."""
 
 _ASIDE = 0o1000000
 """Set in the mode of a state that differs, by that, from every state of a real file."""
@@ -185,6 +189,12 @@ class Revision:
         if isinstance(folder, Revision):
             folder = "" if folder.attributes is None else folder.attributes.linked
         return replace(self, attributes=self.attributes and replace(self.attributes, linked=folder))
+
+    @property
+    def of_another_file(self) -> Revision:
+        """The same, where the file takes the name of one that is there, and is no other name (hard link) of it."""
+        had = self.attributes
+        return self if had is None or had.linked else self.as_whole(ANOTHER_FILE)
 
     @property
     def was_read(self) -> bool:

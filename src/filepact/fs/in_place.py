@@ -110,7 +110,7 @@ def names_of(file: str, opened: Callable[[str], int], *, near: str, most: int) -
     found: set[str] = set()
     folders, seen, looked = deque([near.rpartition("/")[0], ""]), 0, set[str]()
     inode = int(file.rpartition(":")[2] or "0", 16)
-    while file and folders and seen < _MOST and len(found) < most:
+    while inode and folders and seen < _MOST and len(found) < most:
         folder = folders.popleft()
         if folder in looked:
             continue

@@ -21,7 +21,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from filepact.domain.change import ChangeSet, FileChange
-from filepact.domain.document import FOLDER, Revision
+from filepact.domain.document import ANOTHER_FILE, FOLDER, Revision
 from filepact.domain.operation import ChangeId
 from filepact.errors import FilepactError, OutcomeUnknownError, StateFailedError, WriteFailedError
 from filepact.fs.in_place import Staging
@@ -278,20 +278,14 @@ class Committer:
             """Write the new texts while the journal's disk is waited for; none has a name yet."""
             moved = {one.path for move in moves_of(operation.changes) for one in move.changes}
             for change in operation.changes.changes[:_FEW]:
-                folder, after = open_folders.get(change.path, -1), change.after
-                if (
-                    folder < 0
-                    or not after
-                    or after.is_folder
-                    or after.is_link
-                    or change.path in moved
-                ):
+                folder, to = open_folders.get(change.path, -1), change.after
+                if folder < 0 or not to or to.is_folder or to.is_link or change.path in moved:
                     continue
                 # What is wrong with a file is found again, and told, when it is staged.
                 with suppress(FilepactError):
                     one = self._root_of(change.path.root).prepare(
-                        *(change.path.path, contents[after.content]),
-                        after=after.compared,
+                        *(change.path.path, contents[to.content]),
+                        after=to.compared,
                         expected=change.before and change.before.compared,
                         folder=folder,
                     )
@@ -350,7 +344,9 @@ class Committer:
                     unnamed=prepared.get(change.path),
                     beside=folders.beside(change.path),
                     links=links,
-                    how=Staging(several, change.path not in over and (joins or change.of_one_file)),
+                    how=Staging(
+                        several, change.path not in over and bool(joins or change.of_one_file)
+                    ),
                 )
             except FilepactError as error:
                 refused.append(error)
@@ -375,7 +371,7 @@ class Committer:
     ) -> _Part:
         root, path, after = self._root_of(change.path.root), change.path.path, change.after
         had = after.attributes if after is not None and change.before is None else None
-        linked = "" if had is None else had.linked
+        linked = "" if had is None or had.linked == ANOTHER_FILE else had.linked
         if linked and after is not None:
             # It had several names: all that come back here are one file, and the one that stayed if there is one.
             if linked not in links and len(links) < _LOOKED_FOR:

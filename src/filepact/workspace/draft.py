@@ -490,6 +490,8 @@ class Draft:
             before = before.aside
         state = state or before or Revision.of(b"", target.location.new_mode)
         after = state.with_bytes(data)
+        if source is not None and before is not None:
+            after = after.of_another_file
         path = target.location.path
         written = Document(path, data, after, self._documents.given(path))
         self._judge.check_held(target.location, written, like=document)

@@ -523,12 +523,8 @@ class ExternalChanges:
         before = change.before and change.before.compared
         known = old and old.revision
         # One that is known already may be told of once more, by a snapshot that was stored before it.
-        if (
-            old
-            and known
-            and known not in (before, change.after)
-            and (not before or before.was_read)
-        ):
+        read = before is None or before.was_read
+        if old and known and read and known not in (before, change.after):
             self._missed.append((old, FileChange(change.path, known, before)))
 
     def _adopt_missed(self, session: Session, tool: str) -> tuple[Operation, ...]:

@@ -381,7 +381,8 @@ def same_entries(changes: Iterable[FileChange]) -> list[Pair]:
 def taking_over(changes: Collection[FileChange]) -> frozenset[WorkspacePath]:
     """Names in use that get what another name holds, as in a swap: what they hold is not written to, which may have other names (hard links)."""
     held = {_key(one, one.before.compared) for one in changes if one.before}
-    return frozenset(x.path for x in changes if x.before and x.after and _key(x, x.after) in held)
+    both = [(one, one.after) for one in changes if one.before and one.after]
+    return frozenset(x.path for x, to in both if x.of_one_file is False or _key(x, to) in held)
 
 
 def _alike(one: str, other: str) -> int:

@@ -425,11 +425,8 @@ class Recovery:
         now, before, after = one.now, one.change.before, one.change.after
         if one.aside not in ("new", "nothing") or now is None or before is None or after is None:
             return False
-        if (
-            now in (before, after)
-            or not now.was_read
-            or any(side.is_link for side in (now, before, after))
-        ):
+        link = any(side.is_link for side in (now, before, after))
+        if now in (before, after) or link or not now.was_read:
             return False
         old, new = (self._store.content(side.content) for side in (before, after))
         found = self._root_of(one.change.path.root).read(one.change.path.path, limit=LARGEST).data
