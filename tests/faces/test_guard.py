@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import shlex
 import signal
 import subprocess
@@ -80,6 +81,24 @@ def test_that_files_are_still_being_read_is_told(
                 workspace, session, quiet=1, longest=1, room=1 << 20, told=lambda _operation: None
             )
             assert (one.begin(), one.has_read) == (1, read)
+
+
+def test_pipes_that_go_are_said_by_the_guard_and_named_in_the_log_and_by_undo(
+    folder: Folder,
+) -> None:
+    folder.shell("mkfifo first second; echo one > a.txt")
+    with folder.guard() as process:
+        folder.shell("rm first; rm second; echo two > a.txt")
+        found = folder.wait_for(2)
+        process.send_signal(signal.SIGTERM)
+        said = process.stdout.read()
+    assert re.search(rb"cannot be taken back: first, second\n", said)
+    named = sorted([file["path"] for file in one["files"]] for one in found)
+    assert named == [["a.txt"], ["first", "second"]]
+    (whole,) = [one["id"] for one in found if len(one["files"]) == 1]
+    undone = folder.run("undo", "--unattended", whole)
+    assert sorted(one["path"] for one in undone["left"]) == ["first", "second"]
+    assert folder.files() == {"a.txt": b"one\n"}
 
 
 def test_what_filepact_does_itself_is_not_recorded_twice(folder: Folder) -> None:

@@ -1321,6 +1321,36 @@ def test_a_file_or_link_that_goes_while_it_is_read_is_left_for_the_next_look(
     assert told(outside.detect(session)) == {("link", "create")}
 
 
+@pytest.mark.parametrize("when", ["first", "later"])
+def test_a_pipe_that_goes_is_told_to_whoever_looks_and_is_not_to_be_had_back(root, open_here, when):
+    person = Session("guard", Actor("program", "unknown"))
+    (root / "d").mkdir()
+    (root / "a").write_text("a\n")
+    workspace = open_here()
+    if when != "later":
+        os.mkfifo(root / "d" / "pipe")
+    workspace.external.resnapshot()
+    if when == "later":
+        os.mkfifo(root / "d" / "pipe")
+        assert workspace.external.detect(person) == ChangeList()
+    assert workspace.external.detect(person) == ChangeList()
+    (root / "a").write_text("b\n")
+    shutil.rmtree(root / "d")
+    found = workspace.external.detect(person)
+    assert found.unkept == ("d/pipe",)
+    assert workspace.external.detect(person) == ChangeList()
+    assert "d/pipe" in found.operation.note
+    done = workspace.undo(PERSON, found.operation.id, dry_run=False)
+    assert "d/pipe" in {one.path for one in done.left}
+    assert ((root / "a").read_text(), [*(root / "d").iterdir()]) == ("a\n", [])
+
+
+def test_a_pipe_that_came_and_went_between_two_looks_is_told_to_nobody(root, outside, session):
+    os.mkfifo(root / "pipe")
+    (root / "pipe").unlink()
+    assert outside.detect(session) == ChangeList()
+
+
 @pytest.mark.parametrize("late", [False, True])
 @pytest.mark.parametrize("place", ["a", "d"])
 def test_a_pipe_in_place_of_a_file_or_folder_is_a_removal(root, workspace, session, place, late):

@@ -7,9 +7,12 @@ import os
 import re
 import shutil
 import signal
+import socket
+import stat
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -390,6 +393,28 @@ def test_without_layers_only_what_goes_back_is_said_to(place: Place) -> None:
     (advised,) = re.findall("`filepact undo ([^`]+)` takes that back", done.stderr)
     # It ends with 1, as something of the same call is left as it is.
     assert "large" in place.command("undo", "--unattended", advised).stdout
+    assert place.state() == {"a.txt": TEXT}
+
+
+def test_without_layers_a_pipe_a_socket_and_a_device_that_go_are_named_and_no_undo_brings_them(
+    place: Place,
+) -> None:
+    place.file("a.txt")
+    os.mkfifo(place.root / "pipe")
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(str(place.root / "socket"))
+    odd = ["pipe", "socket"]
+    with suppress(PermissionError):
+        os.mknod(place.root / "device", stat.S_IFCHR | 0o600, os.makedev(1, 3))
+        odd.append("device")
+    done = place.run(f"echo x > a.txt; rm {' '.join(odd)}", "--layers", "off")
+    (said,) = re.findall("not kept: (.*)\n", done.stderr)
+    assert sorted(said.split(", ")) == sorted(odd)
+    log = place.command("log").stdout
+    assert all(name in log for name in odd)
+    (advised,) = re.findall("`filepact undo ([^`]+)` takes that back", done.stderr)
+    undone = place.command("undo", "--unattended", advised).stdout
+    assert all(name in undone for name in odd)
     assert place.state() == {"a.txt": TEXT}
 
 

@@ -114,6 +114,7 @@ class RootStamps(NamedTuple):
         end: The last path that was looked at when there were too many files; else None.
         cancelled: Whether the caller ended it early.
         hidden: Files and folders that are there, and were not looked at or into.
+        odd: Those of them that are pipes and the like.
     """
 
     stamps: dict[str, Stamp]
@@ -122,6 +123,7 @@ class RootStamps(NamedTuple):
     end: str | None
     cancelled: bool
     hidden: frozenset[str] = frozenset()
+    odd: Collection[str] = ()
 
 
 def scan(
@@ -203,7 +205,7 @@ def scan(
         *(one.path for one in entries.left_out),
     }
     closed = tuple(dict.fromkeys((*entries.unreadable, *entries.closed)))
-    return RootStamps(stamps, folders, closed, end, entries.cancelled, frozenset(hidden))
+    return RootStamps(stamps, folders, closed, end, entries.cancelled, frozenset(hidden), odd)
 
 
 def _add_steering(

@@ -115,9 +115,8 @@ def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
         yield
         return
     signals = [signal.SIGTERM, signal.SIGINT]
-    if (
-        signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN
-    ):  # as it is where a program is to outlast its terminal
+    # As it is where a program is to outlast its terminal.
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         signals.append(signal.SIGHUP)
     woken, wake = os.pipe()
     os.set_blocking(wake, False)

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CACHES",
+    "PIPE",
     "CallFiles",
     "FileSnapshot",
     "RacyFiles",
@@ -81,7 +82,8 @@ def nested_roots(root: Root, guard: Guard) -> frozenset[str]:
     )
 
 
-_SPECIAL: Final = Revision.unread("special", 0o600)
+PIPE: Final = Revision.unread("special", 0o600)
+"""The state of a pipe, a socket or a device."""
 CACHES: Final = frozenset({".cache", "__pycache__"})
 """Folders whose beginning and end nobody needs to hear of."""
 
@@ -138,7 +140,7 @@ class FileSnapshot:
         stamps: By path beneath the root.
         folders: The folders that are known, as of `RootStamps`.
         there: Those that were there at the last look; what is different has still to be told.
-        made: Those that programs make for themselves, and pipes and the like, that a call may remove.
+        made: Those that programs make for themselves, that a call may remove, and pipes and the like that were there.
         hidden: The files and folders that were there, and were not looked at or into.
         end: The last path that was looked at where there are too many files; else None.
         looked: When the last look began, nanoseconds since the epoch; 0 for none.
@@ -267,11 +269,8 @@ class FileSnapshot:
             names: The files.  Those that nobody knows are not there.
             trees: Names that nothing is at, where a folder may come.
         """
-        left = [
-            name
-            for name in self._attended.difference(names)
-            if name in self.stamps and name not in self._listed
-        ]
+        known = self._attended.difference(names) & self.stamps.keys()
+        left = [name for name in known if name not in self._listed]
         self._attended, self._trees = frozenset(names), frozenset(trees)
         self.watcher.watch({dirname(name) or "." for name in left})
         self._doubtful.update(left)
@@ -284,7 +283,7 @@ class FileSnapshot:
         """Unwatched entries that went since a call began, or came since a time, with their states."""
         root, gone = self._root, {x.attributes.linked for x in self.made.values() if x.attributes}
         for name, was in [*self.made.items()]:
-            other = was == _SPECIAL and not is_odd(root, name)
+            other = was == PIPE and not is_odd(root, name)
             if other if root.glance(name) else is_gone(root, name):
                 yield name, was, None
         passed = self.hidden if self._passed is None else self._passed
@@ -297,7 +296,7 @@ class FileSnapshot:
     def tell(self, name: str, after: Revision | None) -> None:
         """Note that what became of what is not looked into was told."""
         self.made.pop(name, None)
-        if after == _SPECIAL or (after is not None and after.is_folder and not after.was_read):
+        if after == PIPE or (after is not None and after.is_folder and not after.was_read):
             self.made[name] = after
             self._passed = (self._passed or self.hidden) | {name}
 
@@ -334,6 +333,7 @@ class FileSnapshot:
             stamps |= self._moved_and_hidden(stamps, seen.hidden)
             newly = self._newly_seen(stamps)
             self._follow(seen)
+            self.made |= {name: PIPE for name in seen.hidden if is_odd(self._root, name)}
             self.hidden |= seen.hidden
             return RacyFiles(stamps, newly)
         stamps = {
@@ -458,6 +458,7 @@ class FileSnapshot:
     def _note(self, found: RootStamps) -> None:
         self._listed = found.stamps.keys()
         self.there, self.hidden, self.end = found.folders, found.hidden, found.end
+        self.made |= dict.fromkeys(found.odd, PIPE)
 
 
 def _is_free(
@@ -563,7 +564,7 @@ def unkept_state(root: Root, path: str, *, empty: bool = True) -> Revision | Non
         None for anything else, and for repositories.
     """
     if is_odd(root, path):
-        return _SPECIAL
+        return PIPE
     wanted = basename(path) != ".git" and (empty or is_machine_made(root, path))
     return root.folder_state(path) if wanted else None
 

@@ -20,6 +20,7 @@ from filepact.fs.atomic import LARGEST
 from filepact.fs.kernel import place_of, same_places
 from filepact.fs.watch import Stamp, files_behind, is_later, moment, stamp_at
 from filepact.workspace.file_snapshot import (
+    PIPE,
     FileSnapshot,
     RacyFiles,
     named_below,
@@ -166,7 +167,8 @@ class KnownFiles:
         """Folders that have come or gone, or have other permissions, and nobody has told of; arguments as of `differences`."""
         for root, snapshot in self._snapshots.items():
             of = self._guard.root_of(root)
-            told = {name: (was, now) for name, was, now in snapshot.unkept(since) if made}
+            unkept = snapshot.unkept(since)
+            told = {name: (was, now) for name, was, now in unkept if made or was == PIPE}
             for name, (was, now) in told.items():
                 yield FolderChange(WorkspacePath(root, name), was, now, made=True)
             known, there = snapshot.folders, snapshot.there
@@ -308,9 +310,8 @@ class KnownFiles:
             state = self._states[path]
             packed = None if state.secret else state.packed
             held = state.held if packed is None else len(packed)
-            files.append(
-                (path, SnapshotFile(state.stamp, state.revision, packed, held, state.racy))
-            )
+            kept = SnapshotFile(state.stamp, state.revision, packed, held, state.racy)
+            files.append((path, kept))
         gone = tuple(self._unsaved - self._states.keys())
         ends = {root: snapshot.end for root, snapshot in self._snapshots.items()}
         hidden = {root: snapshot.hidden for root, snapshot in self._snapshots.items()}

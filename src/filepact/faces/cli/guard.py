@@ -117,6 +117,8 @@ def _run(
     def told(operation: Operation) -> None:
         more = workspace.external.unwatched
         news = f"{unwatched_said(more)}.\n" if more > state["unwatched"] else ""
+        if not any(one.returns for one in operation.changes.changes):
+            news = f"  {operation.note}\n"  # Which says how many are not watched as well.
         state["operations"] += 1
         state["unwatched"] = more
         lock.tell(json.dumps(state))

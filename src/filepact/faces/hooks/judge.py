@@ -173,11 +173,8 @@ class HookJudge:
         said = calls.judge(event.does)
         if said.verdict == "ask" and event.sent and _is_harmless(guard, calls, agent.actor, event):
             said = CallVerdict("allow")
-        if (
-            not self._wrong
-            or said.verdict == "deny"
-            or (event.does.reads and not event.does.searches)
-        ):
+        named = event.does.reads and not event.does.searches
+        if not self._wrong or said.verdict == "deny" or named:
             return said
         why = "until that is corrected, only files that are named are read without your word"
         return CallVerdict("ask", f"{self._wrong} - {why}")

@@ -305,11 +305,8 @@ class DiskSync:
             )
             inner = {name, *below.folders} if name not in below.stamps else set()
             count = len(stamps) + len(below.stamps)
-            if (
-                below.end is not None
-                or count > _MOST_IGNORED
-                or len(folders | inner) > _MOST_FOLDERS
-            ):
+            many = count > _MOST_IGNORED or len(folders | inner) > _MOST_FOLDERS
+            if many or below.end is not None:
                 self.overlooked = self.overlooked or _OVERLOOKED.format(name)
                 continue
             stamps |= below.stamps
