@@ -126,6 +126,11 @@ def undo(workspace: Workspace) -> None:
     workspace.undo(SESSION, dry_run=False)
 
 
+def delete_back(workspace: Workspace) -> None:
+    delete(workspace, SESSION, "a.txt")
+    undo(workspace)
+
+
 def join(workspace: Workspace) -> None:
     """Give a file a second name, so that it is written in place."""
     root = Path(workspace.guard.roots[0].path)
@@ -138,6 +143,8 @@ SCENARIOS: dict[str, tuple[Callable[[Workspace], object] | None, Callable[[Works
     "create": (None, lambda w: write(w, SESSION, "x/y/new.txt", "new\n")),
     "delete": (None, lambda w: delete(w, SESSION, "a.txt")),
     "three": (None, three_files),
+    "undo-delete": (lambda w: delete(w, SESSION, "a.txt"), undo),
+    "redo-delete": (delete_back, lambda w: w.redo(SESSION)),
     "approve": (propose, approve),
     "undo": (lambda w: edit(w, SESSION, "a.txt", "one", "1"), undo),
     "delete-link": (None, remove_link),
@@ -238,6 +245,8 @@ def check(
         now = tree(base / "root")
         assert now in (before, after), f"torn: {sorted(now)} {now}"
         assert not workspace.unfinished(), "an operation is neither done nor taken back"
+        twice = [one for one in (base / "state").glob("removed/*") if one.stat().st_nlink > 1]
+        assert not twice, "a file is in its place and among the removed ones"
         if (base / "acknowledged").exists():
             assert now == after, "an acknowledged change is lost"
         newest = workspace.log(limit=1)

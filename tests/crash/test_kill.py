@@ -31,6 +31,8 @@ def test_a_change_that_is_killed_at_a_few_steps_is_whole_or_not_there_after_reco
         "in-place",
         "create",
         "delete",
+        "undo-delete",
+        "redo-delete",
         "three",
         "approve",
         "undo",

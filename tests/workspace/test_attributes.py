@@ -424,9 +424,10 @@ def test_where_nothing_can_be_renamed_a_copy_has_all_that_was_there(
     managed(workspace, "move", "box", "elsewhere")
     after = {name.replace("elsewhere", "box"): one for name, one in everything(root).items()}
     assert after == was
+    assert (inodes(root)["elsewhere/plain"] == numbers["box/plain"]) == (refused == "folders")
     workspace.undo(PERSON)
     assert everything(root) == was
-    assert (inodes(root)["box/plain"] == numbers["box/plain"]) == (refused == "folders")
+    assert inodes(root)["box/plain"] == numbers["box/plain"], "which was kept when it was copied"
 
 
 def test_moves_of_which_one_fails_are_all_taken_back(

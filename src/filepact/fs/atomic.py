@@ -76,7 +76,12 @@ class DisplacedFile:
     Args:
         descriptor: Open for reading.
         content: SHA-256 of what it holds, if nobody writes to it.
+
+    Attributes:
+        kept: Whether it has a name in the state folder still, where nobody looks for what is written to it.
     """
+
+    kept = False
 
     def __init__(self, descriptor: int, content: str) -> None:
         self._descriptor = descriptor
@@ -114,7 +119,8 @@ class DisplacedFile:
         It is not asked where the file still has a name, and so is not lost.
         """
         try:
-            return not os.fstat(self._descriptor).st_nlink and _has_writer(self._descriptor)
+            lost = self.kept or not os.fstat(self._descriptor).st_nlink
+            return lost and _has_writer(self._descriptor)
         except OSError:
             return False
 
@@ -379,13 +385,7 @@ def write_unnamed(
 
 
 def write_temp(
-    parent: int,
-    temp: str,
-    data: bytes,
-    *,
-    after: Revision,
-    like: OldFile | None,
-    shown: str,
+    parent: int, temp: str, data: bytes, *, after: Revision, like: OldFile | None, shown: str
 ) -> tuple[StagedFile, tuple[str, ...]]:
     """Write the new text beside the target, with the old file's owner and attributes.
 

@@ -9,7 +9,8 @@ new one lies beside the file under a temporary name, durably, from before the fi
 is on the disk: recovery knows by that what the file is, and gives it its old text back.  In a folder that takes no
 other file, the bytes alone tell.
 
-Here too is how the names of such a file are found, and how one that went is joined to it again.
+Here too is how the names of such a file are found, and how one that went is joined to it again; and how a file of
+one name that is removed gets another in the state folder, by which the very same file comes back.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from filepact.values import replace
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from filepact.domain.document import Revision
+    from filepact.domain.document import Revision, WorkspacePath
 
 __all__ = [
     "MOUNTED",
@@ -45,10 +46,13 @@ __all__ = [
     "Staging",
     "check_writable",
     "is_torn",
+    "keep_removed",
     "may_write",
     "name_again",
     "names_of",
+    "removed_place",
     "same_owner",
+    "tidy_removed",
     "write_over",
     "write_protected",
 ]
@@ -61,6 +65,14 @@ _MOST: Final = 50_000
 _SECTOR: Final = 512
 """Bytes that reach a disk together or not at all."""
 
+
+_REMOVED: Final = "removed"
+_MOST_KEPT: Final = 1 << 30
+_MOST_FILES: Final = 10_000
+"""Bytes that removed files may take, and how many may be kept; what went first goes first."""
+
+_FREE: Final = 512 << 20
+"""Bytes that stay free on a disk on which a removed file is kept."""
 
 MOUNTED: Final = "it is mounted there by itself"
 NOT_OURS: Final = "its owner or group could not be given to another file"
@@ -135,6 +147,8 @@ def name_again(
 ) -> StagedFile:
     """Give a file one more name, which must be free; ``other`` is the folder and the name by which it is found.
 
+    Without a folder it is one that `keep_removed` has kept, and must have all else that it had as well.
+
     Raises:
         StaleFileError: It is in another state, or was written since.
         WriteFailedError: The system refused.
@@ -146,12 +160,57 @@ def name_again(
         now = (status.st_uid, status.st_gid, status.st_mtime_ns)
         if was is None or now != (was.owner, was.group, was.modified):
             raise moved(shown)
+        if folder < 0 and (status.st_nlink > 1 or read_attributes(file, status) != was):
+            raise moved(shown)
         os.link(name, temp, src_dir_fd=folder, dst_dir_fd=parent, follow_symlinks=False)
     except OSError as error:
         raise write_failed(error, shown) from None
     finally:
         os.close(file)
     return StagedFile(status, after.content)
+
+
+def removed_place(state: str, path: WorkspacePath, content: str, size: int = -1) -> str:
+    """Where a file is that was kept when it was removed, empty for nowhere; without a size, how its place begins."""
+    name = content_id("\0".join(path).encode("utf-8", "surrogateescape"))[:16]
+    place = os.path.join(state, _REMOVED, f"{content}-{name}-")
+    if size < 0:
+        return place
+    return f"{place}{size:x}" if os.path.lexists(f"{place}{size:x}") else ""
+
+
+def keep_removed(parent: int, temp: str, place: str) -> bool:
+    """Rename a removed file to where it is kept, as `removed_place` has it without a size.
+
+    Returns:
+        False, and nothing is done, where it has other names, or the disk is another one or nearly full.
+    """
+    with suppress(OSError):
+        status, disk = os.lstat(temp, dir_fd=parent), os.fstatvfs(parent)
+        alone = stat.S_ISREG(status.st_mode) and status.st_nlink == 1
+        if alone and disk.f_bavail * disk.f_frsize >= _FREE:
+            with suppress(FileExistsError):
+                os.mkdir(os.path.dirname(place), 0o700)
+            os.rename(temp, f"{place}{status.st_size:x}", src_dir_fd=parent)
+            return True
+    return False
+
+
+def tidy_removed(state: str, oldest: float | None = None) -> None:
+    """Give up removed files where they are too many; with a time also what went before it, and all that came back."""
+    with suppress(OSError, ValueError):
+        folder = os.path.join(state, _REMOVED)
+        names = os.listdir(folder)
+        size = sum(int(name.rpartition("-")[2], 16) for name in names)
+        if oldest is None and size <= _MOST_KEPT and len(names) <= _MOST_FILES:
+            return
+        found = [(os.lstat(one), one) for one in (os.path.join(folder, name) for name in names)]
+        left = _MOST_KEPT * 3 // 4
+        for number, (status, one) in enumerate(sorted(found, key=lambda x: -x[0].st_ctime_ns)):
+            left -= status.st_size
+            many = left < 0 or number >= _MOST_FILES * 3 // 4
+            if many or status.st_nlink > 1 or status.st_ctime < (oldest or 0.0):
+                os.unlink(one)
 
 
 def may_write(parent: int, name: str) -> bool:

@@ -26,14 +26,7 @@ from filepact.values import begun
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = [
-    "PATIENCE",
-    "FileLocks",
-    "ProcessLock",
-    "described",
-    "keep_out",
-    "locked_by",
-]
+__all__ = ["PATIENCE", "FileLocks", "ProcessLock", "described", "keep_out", "locked_by"]
 
 PATIENCE: Final = 10.0
 """Seconds that are waited for locks."""

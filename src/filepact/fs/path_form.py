@@ -186,8 +186,7 @@ def _shown(path: str) -> str:
 
 def _form(path: str, what: str) -> PathBlockedError:
     return PathBlockedError(
-        f"{_shown(path)}: {what}",
-        hint="Send a plain path, relative to the root or absolute.",
+        f"{_shown(path)}: {what}", hint="Send a plain path, relative to the root or absolute."
     )
 
 

@@ -10,7 +10,7 @@ import errno
 import os
 import re
 import stat
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -150,7 +150,7 @@ class Root(RootReader):
 
         Args:
             path: Its canonical path.
-            other: The canonical path by which the file is found now; empty where it is not.
+            other: The canonical path by which the file is found now, or where it is kept.
             after: The state that it is to be in, and has to be in already.
             token: As for `stage`.
             beside: As for `stage`.
@@ -159,9 +159,8 @@ class Root(RootReader):
             None, and nothing is done, where that is another file by now, or the system joins no names.
         """
         folder = (path.rpartition("/")[0] or ".") if beside is None else beside
-        if not other:
-            return None
-        with suppress(FilepactError), self._parent(other) as found, self._open(folder) as parent:
+        there = nullcontext((-1, other)) if other.startswith("/") else self._parent(other)
+        with suppress(FilepactError), there as found, self._open(folder) as parent:
             temp = temporary_name(_check_token(token))
             ours = name_again(parent, temp, found, after, path)
             one = staged.StagedChange(path.rpartition("/")[2], token, path, ours)

@@ -73,11 +73,7 @@ _DEVICES = ("/dev/null",)
 
 
 def confine(
-    mode: Literal["auto", "required"],
-    roots: Sequence[Root],
-    state: str,
-    *,
-    network: bool = True,
+    mode: Literal["auto", "required"], roots: Sequence[Root], state: str, *, network: bool = True
 ) -> bool:
     """Confine this process, and all it starts, for good.
 
@@ -255,13 +251,7 @@ CHANGE = (
 _OF_A_FILE = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _STEER_DEVICE | _REACH_SOCKET
 
 # What each ABI added; before the second, moving between folders was always refused.
-_FILE_RIGHTS = {
-    1: (1 << 13) - 1,
-    2: _MOVE,
-    3: _TRUNCATE,
-    5: _STEER_DEVICE,
-    9: _REACH_SOCKET,
-}
+_FILE_RIGHTS = {1: (1 << 13) - 1, 2: _MOVE, 3: _TRUNCATE, 5: _STEER_DEVICE, 9: _REACH_SOCKET}
 _BIND_AND_CONNECT = 0b11  # TCP, from the fourth on
 _ABSTRACT_SOCKETS_AND_SIGNALS = 0b11  # to processes that are not confined likewise, from the sixth
 _ALL_THREADS = 1 << 3  # from the eighth

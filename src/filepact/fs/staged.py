@@ -49,6 +49,7 @@ from filepact.fs.in_place import (
     SHUT,
     Overwrite,
     check_writable,
+    keep_removed,
     may_write,
     same_owner,
     write_over,
@@ -72,15 +73,7 @@ from filepact.values import dataclass
 if TYPE_CHECKING:
     from filepact.domain.document import Revision
 
-__all__ = [
-    "StagedChange",
-    "WriteResult",
-    "check",
-    "create",
-    "remove",
-    "replace",
-    "resume",
-]
+__all__ = ["StagedChange", "WriteResult", "check", "create", "remove", "replace", "resume"]
 
 _UNMOVED = "this process may neither make nor move links: only the person can bring it back, and what took its place at the same instant could have been removed"
 _LEFT = "the old text could not be removed and is still there as {}"
@@ -130,6 +123,7 @@ class StagedChange:
             settled or closed.
         folder: Descriptor of the folder, where it is held.
         retains: Whether the old file has a name until then, so that it comes back without room.
+        place: Where the file is kept once it is removed, or was kept until it came back, as of `removed_place`; empty for nowhere.
         notes: What a person should know, as far as it goes.
     """
 
@@ -143,6 +137,7 @@ class StagedChange:
         self.holds = True
         self.folder = -1
         self.retains = True
+        self.place = ""
         self.notes: tuple[str, ...] = ()
         self._ours = ours
         self._held: DisplacedFile | None = None
@@ -172,11 +167,17 @@ class StagedChange:
     def settle(self, parent: int) -> WriteResult:
         """Remove the old file; ``applied_not_durable`` where it could not be removed."""
         outcome: Outcome = "applied"
+        held, self._held = self._held, None
         # Only the old file: what could not be put aside is somebody's, and stays.
-        if self._old_aside(parent) and not discard(parent, self.temp):
+        old = self._old_aside(parent)
+        if old and self.place and keep_removed(parent, self.temp, self.place):
+            if held is not None:
+                held.kept = True
+        elif old and not discard(parent, self.temp):
             outcome = "applied_not_durable"
             self.notes += (_LEFT.format(self.temp),)
-        held, self._held = self._held, None
+        if self.place and self._ours is not None:
+            discard(parent, self.place)
         return WriteResult(outcome, held, self.notes)
 
     def drop(self, parent: int) -> None:
@@ -429,13 +430,7 @@ class _Removal(_OfOld):
 
 
 def create(
-    parent: int,
-    name: str,
-    data: bytes | StagedContent,
-    *,
-    after: Revision,
-    token: str,
-    shown: str,
+    parent: int, name: str, data: bytes | StagedContent, *, after: Revision, token: str, shown: str
 ) -> StagedChange:
     """Prepare a file or link that must not exist.
 

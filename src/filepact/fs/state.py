@@ -376,8 +376,7 @@ def open_state(path: str, roots: Iterable[RootId] = ()) -> StateFolder:
         )
     if found.st_mode & 0o022:
         raise StateFailedError(
-            f"other users may write into the state folder {path}",
-            hint=f"chmod 700 {path}",
+            f"other users may write into the state folder {path}", hint=f"chmod 700 {path}"
         )
     journal_in(true)
     return StateFolder(true, FileLocks(os.path.join(true, "locks")))

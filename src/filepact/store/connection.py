@@ -488,9 +488,7 @@ class Database:
         )
 
 
-def _identities(
-    found: Sequence[tuple[int, int, int] | None],
-) -> tuple[tuple[int, int] | None, ...]:
+def _identities(found: Sequence[tuple[int, int, int] | None]) -> tuple[tuple[int, int] | None, ...]:
     """Device and inode of files; None for those that are gone.
 
     Two processes with different shared memory would write over each other.

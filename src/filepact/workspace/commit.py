@@ -15,6 +15,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from math import inf
 from posixpath import dirname
 from threading import Lock
 from types import MappingProxyType
@@ -24,7 +25,7 @@ from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.document import ANOTHER_FILE, FOLDER, Revision
 from filepact.domain.operation import ChangeId
 from filepact.errors import FilepactError, OutcomeUnknownError, StateFailedError, WriteFailedError
-from filepact.fs.in_place import Staging
+from filepact.fs.in_place import Staging, removed_place, tidy_removed
 from filepact.text.confusables import shown_name
 from filepact.values import dataclass, replace
 from filepact.workspace.displaced_files import DisplacedFiles
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from filepact.domain.document import Document, RootId, WorkspacePath
-    from filepact.domain.operation import Operation, OperationState
+    from filepact.domain.operation import Operation, OperationState, PruneResult
     from filepact.fs.atomic import StagedContent
     from filepact.fs.root import Root
     from filepact.fs.staged import StagedChange
@@ -57,6 +58,8 @@ __all__ = ["Committer", "OperationResult", "tell_end"]
 _FEW = 64
 _LONGEST_NOTE = 4_000
 _APART = "it was another name (hard link) of a file that is there, and is a file of its own now"
+_MADE_ANEW = "the removed file was changed since, or cannot be put back; it was made anew as it was"
+_UNTIDY = 1 << 12  # removed files, or as large as so many, after which there may be too many
 _LOOKED_FOR = 8  # files of several names in one operation of which those are looked for that stayed
 
 
@@ -119,6 +122,7 @@ class Committer:
         )
         self._late = DisplacedFiles(store, state)
         self._unrecorded: list[OperationResult] = []
+        self._kept = 0
         self._recording = Lock()
 
     def commit(
@@ -372,12 +376,18 @@ class Committer:
         root, path, after = self._root_of(change.path.root), change.path.path, change.after
         had = after.attributes if after is not None and change.before is None else None
         linked = "" if had is None or had.linked == ANOTHER_FILE else had.linked
-        if linked and after is not None:
+        kept = ""
+        if had and had.modified and after and not (linked or after.is_link):
+            named = self._state.path, change.path, after.content
+            if kept := removed_place(*named, len(contents[after.content])):
+                self._late.let_go([change.path])  # What is written to it is lost no more.
+        if (linked or kept) and after is not None:
             # It had several names: all that come back here are one file, and the one that stayed if there is one.
-            if linked not in links and len(links) < _LOOKED_FOR:
+            if linked and linked not in links and len(links) < _LOOKED_FOR:
                 links[linked] = next(iter(root.names_of(linked, near=path)), "")
-            other = links.get(linked, "")
-            if joined := root.join(path, other, after=after, token=token, beside=beside):
+            given = path, kept or links.get(linked, "")
+            if given[1] and (joined := root.join(*given, after=after, token=token, beside=beside)):
+                joined.place = kept
                 return _Part(change, root, joined)
         staged = root.stage(
             path,
@@ -393,6 +403,10 @@ class Committer:
             # What takes the place of another file is no name of the one that it was a name of.
             names = root.names_of(after.attributes.linked, near=path)
             staged.notes += (_APART,) * any(one != path for one in names)
+        staged.notes += (_MADE_ANEW,) * bool(kept)
+        before = change.before
+        if after is None and before and before.was_read and not before.is_link:
+            staged.place = removed_place(self._state.path, change.path, before.content)
         if linked:
             staged.notes += (_APART,) * bool(links.get(linked))
             above = dirname(path) if beside is None else beside
@@ -456,8 +470,19 @@ class Committer:
             name = f"{self._show(part.change.path)}: " if len(parts) > 1 else ""
             notes.extend(f"{name}{note}" for note in written.notes)
             if written.displaced is not None:
+                if written.displaced.kept:
+                    self._kept += 1 + (written.displaced.status().st_size >> 14)
                 self._late.watch(change_id, part.change.path, written.displaced)
+        if self._kept >= _UNTIDY:
+            self.tidy()
         return notes
+
+    def tidy(self, pruned: PruneResult | None = None) -> None:
+        """Give up removed files that are too many, or went before all that the journal has still."""
+        oldest = (pruned.oldest or inf) if pruned and pruned.contents else None
+        if self._kept or oldest:
+            self._kept = 0
+            tidy_removed(self._state.path, oldest)
 
     def _tell(self, end: OperationResult) -> bool:
         """Tell the journal how an operation ended; whether it has taken it down."""

@@ -53,7 +53,7 @@ from filepact.errors import (
     TooLargeError,
 )
 from filepact.fs.atomic import LARGEST, UNFINISHED
-from filepact.fs.in_place import is_torn
+from filepact.fs.in_place import is_torn, tidy_removed
 from filepact.text.edit import merge
 from filepact.values import dataclass
 from filepact.workspace.commit import OperationResult, tell_end
@@ -190,6 +190,8 @@ class Recovery:
                         # What cannot be looked at or told now is left as it is, for the next start.
                         continue
         self._sweep({operation.id for operation in settled})
+        if settled:
+            tidy_removed(self._state.path, 0.0)
         for operation in settled:
             if operation.state == "interrupted":
                 self._in_part(operation)

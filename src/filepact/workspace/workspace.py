@@ -167,7 +167,8 @@ class Workspace:
         self._seen.close()
         # Nobody waits for an answer now, so this is the time to keep the journal small.
         with suppress(FilepactError):
-            self._store.prune(keep_bytes=_JOURNAL_LIMIT, keep_seconds=_JOURNAL_KEPT)
+            found = self._store.prune(keep_bytes=_JOURNAL_LIMIT, keep_seconds=_JOURNAL_KEPT)
+            self._committer.tidy(found)
         self._store.close()
         if self.audit is not None:
             self.audit.close()
@@ -178,7 +179,7 @@ class Workspace:
         """Keep the journal below a size; the oldest contents are given up, however young."""
         if self._store.statistics().bytes_on_disk > keep_bytes:
             with suppress(FilepactError):
-                self._store.prune(keep_bytes=keep_bytes, keep_seconds=0)
+                self._committer.tidy(self._store.prune(keep_bytes=keep_bytes, keep_seconds=0))
 
     def auditing(self, session: Session, tool: str, asked: str) -> AbstractContextManager[None]:
         """A call of a session, which the audit log tells of when it is over.

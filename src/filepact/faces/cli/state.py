@@ -41,6 +41,7 @@ _OURS: Final = {
     "contents": "large contents",
     "indexes": "search indexes",
     "kept": "large files for an undo",
+    "removed": "removed files for an undo",
     "rescued": "rescued texts",
     "room": "room kept free",
 }
