@@ -72,6 +72,12 @@ def test_a_tool_names_its_file_and_home_is_known(told, root):
     assert told("Write", file_path="a\0b", content="x")[0] == set()
 
 
+def test_arguments_that_are_text_within_others_are_read_and_those_for_files_are_not(told):
+    given = '{"cmd": "rm a.txt", "content": "{\\"command\\": \\"rm link\\"}"}'
+    assert told("mcp__x__call", name="shell", arguments=given)[0] == {"a.txt"}
+    assert "a.txt" in told("mcp__x__write", arguments='{"file_path": "a.txt"}')[0]
+
+
 def test_of_very_many_names_some_are_told(told):
     files = told("Bash", command="rm " + " ".join(f"f{number}" for number in range(1_200)))[0]
     assert len(files) == 1_000

@@ -9,7 +9,9 @@ name tells whether it changes something.
 
 from __future__ import annotations
 
+import json
 import shlex
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from posixpath import dirname, join
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
@@ -41,6 +43,7 @@ __all__ = [
     "ToolCall",
     "named_commands",
     "named_paths",
+    "opened",
     "read_tool_call",
     "shares",
 ]
@@ -245,9 +248,8 @@ def read_tool_call(tool: str, arguments: object) -> ToolCall:
     if not isinstance(arguments, forms):
         why = "" if deed == "nothing" else "does not say what it is given"
         return ToolCall(tool, deed, unreadable=why)
-    given: dict[str, Any] = arguments if isinstance(arguments, dict) else {"": arguments}
     try:
-        return _read(tool, deed, given)
+        return _read(tool, deed, arguments if isinstance(arguments, dict) else {"": arguments})
     except RecursionError:
         return ToolCall(tool, deed, unreadable="is given more within each other than can be read")
 
@@ -274,10 +276,11 @@ def _read(tool: str, deed: Deed | None, given: dict[str, Any]) -> ToolCall:
             read = read_command(one)
             bases = (read.begins,) if read.begins else ("", *read.folders[:_MOST_BASES])
             envelopes += [(patch, join(start, base)) for patch in read.patches for base in bases]
-    uses: list[FileAccess] = []
     searches: tuple[FileSearch, ...] = ()
-    for patch, base in dict.fromkeys([(text, "")] if deed == "patch" else envelopes):
-        uses += [one._replace(path=join(base, one.path)) for one in _patched(patch)]
+    patches = dict.fromkeys([(text, "")] if deed == "patch" else envelopes)
+    uses = [
+        one._replace(path=join(base, one.path)) for text, base in patches for one in _patched(text)
+    ]
     if deed in ("list", "search"):
         searches = _searches(deed, given)
     elif deed == "read":
@@ -305,7 +308,7 @@ def _read(tool: str, deed: Deed | None, given: dict[str, Any]) -> ToolCall:
 
 
 def named_paths(given: object, *, depth: int = 0) -> Iterator[str]:
-    """The files that stand under a name for them, at any depth, each as a path."""
+    """The files that stand under a name for them or in a patch, at any depth, each as a path."""
     if depth > _DEEPEST:
         raise RecursionError
     if isinstance(given, list):
@@ -315,7 +318,17 @@ def named_paths(given: object, *, depth: int = 0) -> Iterator[str]:
         for key, value in given.items():
             if key in PATHS:
                 yield from map(path_named, _texts(value))
-            yield from named_paths(value, depth=depth + 1)
+            if key in _PATCHES and isinstance(value, str):
+                yield from (one.path for one in _patched(value))
+            yield from named_paths(opened(value, key), depth=depth + 1)
+
+
+def opened(value: object, key: str = "") -> object:
+    """An argument, or what it holds where it is JSON in a text; what is for files and people to read stays a text."""
+    if isinstance(value, str) and key not in _WORDS and value.lstrip()[:1] in ("{", "[", '"'):
+        with suppress(ValueError, RecursionError):
+            return json.loads(value)
+    return value
 
 
 def named_commands(given: object) -> Iterator[str]:
@@ -326,12 +339,10 @@ def named_commands(given: object) -> Iterator[str]:
                 yield value
             elif key in (*_COMMANDS, "args", "arguments") and _is_argv(value):
                 program = given.get("program") or given.get("executable") or given.get("cmd")
-                first = (
-                    [program] if isinstance(program, str) and key in ("args", "arguments") else []
-                )
-                yield shlex.join([*first, *value])
+                begins = key in ("args", "arguments") and isinstance(program, str)
+                yield shlex.join([str(program), *value] if begins else value)
             else:
-                yield from named_commands(value)
+                yield from named_commands(opened(value, key))
     elif isinstance(given, list):
         for one in given:
             yield from named_commands(one)
@@ -351,10 +362,8 @@ def _searches(deed: Deed, given: dict[str, Any]) -> tuple[FileSearch, ...]:
     # What is looked for by a glob is found though an ignore file names it.
     wanted = any(not one.startswith("!") for one in globs)
     action: Action = "list" if deed == "list" else "read"
-    every = (*globs, *leaves)
-    return tuple(
-        FileSearch(one, every, deep, not wanted, action) for one in folders[:MOST_NAMES] or ("",)
-    )
+    rest = ((*globs, *leaves), deep, not wanted, action)
+    return tuple(FileSearch(one, *rest) for one in folders[:MOST_NAMES] or ("",))
 
 
 def _verbs(tool: str) -> set[str]:
@@ -399,16 +408,13 @@ def _leaves(given: object, key: str = "", depth: int = 0) -> Iterator[tuple[str,
             yield from _leaves(one, key, depth + 1)
     elif isinstance(given, dict):
         for name, one in given.items():
-            yield from _leaves(one, name, depth + 1)
+            yield from _leaves(opened(one, name), name, depth + 1)
 
 
 def _texts(value: object) -> list[str]:
     """The texts in one value or a list of them."""
-    return [
-        one
-        for one in (value if isinstance(value, list) else [value])
-        if isinstance(one, str) and one
-    ]
+    found = value if isinstance(value, list) else [value]
+    return [one for one in found if isinstance(one, str) and one]
 
 
 def _patched(text: str) -> Iterator[FileAccess]:
@@ -424,10 +430,9 @@ def _patched(text: str) -> Iterator[FileAccess]:
     for part in parts:
         if part.old_path is not None and (part.deletes or part.renames):
             yield FileAccess(part.old_path, "delete")
-        if part.new_path is not None:
-            yield FileAccess(part.new_path, "write", "create")
-        elif part.old_path is not None and not part.deletes:
-            yield FileAccess(part.old_path, "write", "create")
+        written = part.new_path or (None if part.deletes else part.old_path)
+        if written is not None:
+            yield FileAccess(written, "write", "create")
 
 
 _MARKS: Final[Mapping[str, tuple[Action, Action | None]]] = {

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import posixpath
 from collections import OrderedDict
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from filepact.domain.policy import AccessRequest, decide
@@ -16,6 +14,7 @@ from filepact.domain.tool_call import (
     ToolCall,
     named_commands,
     named_paths,
+    opened,
 )
 from filepact.errors import ApprovalRequiredError, FilepactError, PathBlockedError
 from filepact.text.confusables import adds_hidden
@@ -69,8 +68,6 @@ _OWN_TOOLS: Final[Mapping[str, str]] = {
     "claude-code-acp": "mcp__filepact__{}",
 }
 """What agents make of the names of our server and a tool, where their program says so itself."""
-
-_LONGEST_JSON: Final = 1_000_000  # characters
 
 MOST: Final = 200  # paths of one question that are looked at; more than a person reads
 
@@ -163,11 +160,7 @@ def call_of(params: Message) -> Message:
 
 def raw_input(call: Message) -> object:
     """Return the arguments of the agent's tool, as far as the agent shows them; some show them as JSON in a text."""
-    raw = call.get("rawInput")
-    if isinstance(raw, str) and len(raw) <= _LONGEST_JSON:
-        with suppress(ValueError, RecursionError):
-            return json.loads(raw)
-    return raw
+    return opened(call.get("rawInput"))
 
 
 def rule_on(asked: PermissionRequest, guard: Guard, agent: str) -> PermissionDecision:
@@ -331,6 +324,8 @@ def _paths(call: Message) -> Iterator[str]:
             for change in _objects(shown.get("changes")):
                 yield from _texts(change.get("path"))
                 yield from _texts(change.get("oldPath"))
+            for patch in _objects([shown.get("patch")]):
+                yield from named_paths({"patch": patch.get("text")})
     raw = call.get("rawInput")
     if isinstance(raw, dict | list) and call.get("kind") != "execute":
         yield from (path for path in named_paths(raw) if "\0" not in path)

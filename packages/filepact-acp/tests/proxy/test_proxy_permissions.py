@@ -27,6 +27,7 @@ def chosen(option):
     return {"outcome": {"outcome": "selected", "optionId": option}}
 
 
+PATCH = "--- a/a.txt\n+++ /etc/x\n@@ -1 +1 @@\n-a\n+b\n"
 OUTSIDE = [
     {"kind": "edit", "locations": [{"path": "/etc/passwd"}]},
     {
@@ -44,6 +45,9 @@ OUTSIDE = [
     {"kind": "other", "rawInput": {"deep": [{"target": {"file": "../out.txt"}}]}},
     {"kind": "edit", "rawInput": '{"input": {"uri": "file:///etc/x"}}'},
     {"kind": "execute", "rawInput": '[{"command": "cat .env"}]'},
+    {"kind": "read", "rawInput": {"name": "read", "arguments": '{"file_path": "/etc/x"}'}},
+    {"kind": "other", "rawInput": {"params": [{"args": '{"argv": ["cat", ".env"]}'}]}},
+    {"kind": "edit", "rawInput": {"patchText": PATCH}},
 ]
 
 
@@ -71,8 +75,10 @@ def test_version_2_tells_a_call_in_pieces_and_commands_as_such(tmp_path):
                 {"method": "session/update", "params": {"sessionId": "s1", "update": update}}
             )
             assert rig.editor.next()["params"]["update"] == update
+        patch = {"type": "diff", "changes": [], "patch": {"format": "git_patch", "text": PATCH}}
         for subject in (
             {"type": "tool_call", "toolCall": {"toolCallId": "t"}},
+            {"type": "tool_call", "toolCall": {"toolCallId": "u", "content": [patch]}},
             {"type": "command", "command": "cat .env", "cwd": str(rig.work)},
         ):
             asked = {"sessionId": "s1", "title": "May I?", "subject": subject, "options": OPTIONS}
@@ -109,6 +115,7 @@ def test_what_was_told_of_a_call_before_counts_for_a_question_that_only_names_it
         {"kind": "execute", "rawInput": {"command": "cat /etc/hosts", "path": "/etc/hosts"}},
         {"kind": "edit", "locations": [{"path": "Makefile"}, {"path": ".github/workflows/a.yml"}]},
         {"kind": "fetch"},
+        {"kind": "edit", "rawInput": {"path": "a.txt", "content": '{"file_path": "/etc/x"}'}},
     ],
 )
 def test_what_the_rules_leave_open_is_for_the_person(rig, call):

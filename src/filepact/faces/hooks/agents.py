@@ -10,7 +10,15 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from filepact.domain.tool_call import NEW_TEXTS, NO_CALL, OLD_TEXTS, PATHS, ToolCall, read_tool_call
+from filepact.domain.tool_call import (
+    NEW_TEXTS,
+    NO_CALL,
+    OLD_TEXTS,
+    PATHS,
+    ToolCall,
+    opened,
+    read_tool_call,
+)
 from filepact.errors import InvalidParamsError
 from filepact.values import dataclass, field, replace, words
 
@@ -428,14 +436,8 @@ def _sent_edit(given: object, *, whole: bool) -> HookEdit | None:
 def _arguments(found: dict[str, Any]) -> object:
     """Return a tool's arguments; some hosts write the object as text, and a patch may stand there by itself."""
     for key in ("tool_input", "toolArgs", "tool_args", "args", "input"):
-        given = found.get(key)
-        if isinstance(given, str):
-            try:
-                return json.loads(given)
-            except (ValueError, RecursionError):
-                return given
-        if given is not None:
-            return given
+        if (given := found.get(key)) is not None:
+            return opened(given)
     return None
 
 
