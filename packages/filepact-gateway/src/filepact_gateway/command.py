@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from filepact.faces.cli.screen import Terminal
     from filepact.tools.registry import Toolset
     from filepact.workspace.workspace import Mode, Workspace
-    from filepact_gateway.handler import GatewayGuard
 
 __all__ = ["serve"]
 
@@ -126,7 +125,7 @@ def _work(
             _guard(realms, _access(arguments), chosen, f"http://{_joined(host, port)}"),
             checks,
             sessions,
-            LimitChecks(chosen.limits),
+            LimitChecks(chosen),
             metrics,
             GatewayOptions(
                 *(chosen.megabytes * 1_000_000, chosen.patience, chosen.threads),
@@ -186,7 +185,7 @@ def _realms(
 
 def _guard(
     realms: Realms, access: RealmAccess, chosen: GatewaySettings, address: str
-) -> GatewayGuard:
+) -> OpenGatewayGuard:
     """Who may ask."""
     if not chosen.knows_users:
         return OpenGatewayGuard(realms, access)

@@ -36,7 +36,7 @@ OWN: Final = "token:"
 
 
 class OpenGatewayGuard:
-    """Lets everybody in who can reach the address, which is a loopback one.
+    """Says who asks, and what they may use: lets everybody in who can reach the address, which is a loopback one.
 
     Args:
         realms: The workspaces.
@@ -66,7 +66,7 @@ class OpenGatewayGuard:
         return None
 
 
-class TokenGatewayGuard:
+class TokenGatewayGuard(OpenGatewayGuard):
     """Lets in whoever has a token, and says where one is to be had.
 
     Args:
@@ -89,8 +89,7 @@ class TokenGatewayGuard:
         issuer: TokenIssuer | None,
         tokens: Callable[[], Mapping[str, str]],
     ) -> None:
-        self._realms = realms
-        self._access = access
+        super().__init__(realms, access)
         self._rules = settings.access
         self._url = url
         self._issuer = issuer
@@ -99,11 +98,6 @@ class TokenGatewayGuard:
         self._tokens = tokens
         self._proxies = [ipaddress.ip_network(one) for one in settings.proxies]
         self._failures = LimitChecks(CallLimits(user_calls=_FAILURES))
-
-    def realm(self, path: str) -> str | None:
-        """The workspace at a path; None where there is none."""
-        found = realm_at(path)
-        return found if found in self._realms else None
 
     def page(self, request: HttpRequest) -> HttpAnswer | None:
         """What says whose tokens are taken for a realm."""

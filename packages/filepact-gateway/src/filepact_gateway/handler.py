@@ -11,7 +11,7 @@ import time
 from codecs import BOM_UTF8
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from filepact.errors import (
     FilepactError,
@@ -65,12 +65,13 @@ if TYPE_CHECKING:
 
     from filepact.wire.messages import Message, RequestId
     from filepact_gateway.context import UserContext
+    from filepact_gateway.guard import OpenGatewayGuard
     from filepact_gateway.limits import LimitChecks
     from filepact_gateway.metrics import Metrics
     from filepact_gateway.repeats import RequestHistory
     from filepact_gateway.tokens import GatewaySession, SessionTokens
 
-__all__ = ["GatewayGuard", "GatewayHandler", "GatewayOptions"]
+__all__ = ["GatewayHandler", "GatewayOptions"]
 
 _SESSION: Final = "mcp-session-id"
 _VERSION: Final = "mcp-protocol-version"
@@ -79,19 +80,6 @@ _HEARING: Final = 1.0  # seconds for which it is waited to hear which sessions h
 _HEARINGS: Final = 3
 _NOTHING: Final = HttpAnswer(202)
 _SILENT: Final = 15.0  # seconds after which a client, and whatever stands between, hears of us
-
-
-class GatewayGuard(Protocol):
-    """Says who asks, and what they may use."""
-
-    def realm(self, path: str) -> str | None:
-        """The workspace at a path; None where there is none."""
-
-    async def caller(self, request: HttpRequest, realm: str) -> UserContext | HttpAnswer:
-        """Who asks, or why they are refused."""
-
-    def page(self, request: HttpRequest) -> HttpAnswer | None:
-        """What everybody may read at a path; None where there is nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +117,7 @@ class GatewayHandler:
 
     def __init__(  # noqa: PLR0913 - what a gateway is made of, by name
         self,
-        guard: GatewayGuard,
+        guard: OpenGatewayGuard,
         checks: RequestChecks,
         sessions: SessionTokens,
         limits: LimitChecks,

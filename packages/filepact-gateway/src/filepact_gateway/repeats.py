@@ -16,7 +16,7 @@ from contextlib import suppress
 from hashlib import sha256
 from hmac import digest
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from filepact.domain.deadline import Deadline
 from filepact.domain.operation import following
@@ -37,8 +37,10 @@ if TYPE_CHECKING:
     from filepact.domain.operation import Session
     from filepact.tools.registry import Toolset
     from filepact.wire.messages import RequestId
+    from filepact_gateway.shared_store import PostgresGatewayStore
+    from filepact_gateway.store import SqliteGatewayStore
 
-__all__ = ["RequestHistory", "RequestName", "RequestRecord", "RequestStore"]
+__all__ = ["RequestHistory", "RequestName", "RequestRecord"]
 
 _ALPHABET: Final = "0123456789abcdefghjkmnpqrstvwxyz"
 _LONGEST: Final = 255
@@ -46,19 +48,6 @@ _ATTEMPTS: Final = 400
 _MEANWHILE: Final = 1.0  # seconds that whoever came first with a request has to answer it
 _NAP: Final = 0.02
 _SECONDS: Final = 25.0  # that another worker is waited for, which carries the same request out
-
-
-class RequestStore(Protocol):
-    """What the processes of a gateway know of requests in common."""
-
-    def claim(self, request: str, asked: str, /) -> tuple[str, Mapping[str, Any] | None] | None:
-        """Note that a request is going to be carried out; what is known if somebody has before."""
-
-    def keep(self, request: str, result: Mapping[str, Any], /) -> None:
-        """Keep its answer."""
-
-    def release(self, request: str, asked: str, /) -> None:
-        """No answer is kept for it: it may come again, as another one."""
 
 
 class RequestName(NamedTuple):
@@ -136,7 +125,7 @@ class RequestHistory:
         secret: What ids of changes are made with, so that nobody can tell them in advance.
     """
 
-    def __init__(self, store: RequestStore, secret: bytes) -> None:
+    def __init__(self, store: SqliteGatewayStore | PostgresGatewayStore, secret: bytes) -> None:
         self._store = store
         self._secret = secret
 

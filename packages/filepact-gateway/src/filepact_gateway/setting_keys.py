@@ -6,9 +6,16 @@ from typing import Final
 
 from filepact.config.keys import TEXT, TEXTS, between
 from filepact.extension import SettingInfo
-from filepact_gateway.settings import ALGORITHMS, TOKEN_TYPES
+from filepact_gateway.settings import ALGORITHMS, NUMBERS, TOKEN_TYPES, GatewaySettings
 
 __all__ = ["KEYS"]
+
+
+def _number(key: str, about: str) -> SettingInfo:
+    usual = getattr(GatewaySettings(), key)
+    kind = "number" if isinstance(usual, float) else "integer"
+    return SettingInfo("serve", key, f"{usual:g}", about, between(*NUMBERS[key], kind))
+
 
 KEYS: Final = (
     SettingInfo(
@@ -19,16 +26,11 @@ KEYS: Final = (
         *("serve", "origins", "[]", "web pages that may ask it"),
         {"type": "array", "items": {"type": "string", "pattern": "^https?://"}},
     ),
-    SettingInfo("serve", "workers", "1", "its processes", between(1, 64)),
-    SettingInfo("serve", "megabytes", "8", "most that a request may have", between(1, 64)),
-    SettingInfo("serve", "threads", "16", "calls at once of a worker", between(1, 256)),
-    SettingInfo(
-        "serve", "drain", "30", "seconds for calls when it ends", between(1, 3_600, "number")
-    ),
-    SettingInfo(
-        *("serve", "patience", "30", "seconds that a client may take"),
-        between(1, 3_600, "number"),
-    ),
+    _number("workers", "its processes"),
+    _number("megabytes", "most that a request may have"),
+    _number("threads", "calls at once of a worker"),
+    _number("drain", "seconds for calls when it ends"),
+    _number("patience", "seconds that a client may take"),
     SettingInfo(
         *("serve", "url", "", "where clients reach it; left out, where it listens"),
         {"type": "string", "pattern": "^https?://"},
@@ -53,10 +55,7 @@ KEYS: Final = (
         {"type": "array", "items": {"enum": list(TOKEN_TYPES)}},
         '["at+jwt", "JWT"]',
     ),
-    SettingInfo(
-        *("serve", "leeway", "30", "seconds by which clocks may differ"),
-        between(0, 300, "number"),
-    ),
+    _number("leeway", "seconds by which clocks may differ"),
     SettingInfo("serve", "user_claim", '"sub"', "the claim that names the user", TEXT),
     SettingInfo("serve", "scopes", "[]", "what every token has to allow", TEXTS),
     SettingInfo(
@@ -65,29 +64,12 @@ KEYS: Final = (
         '"/etc/filepact/tokens"',
     ),
     SettingInfo("serve", "proxies", "[]", "whose X-Forwarded-For is believed", TEXTS),
-    SettingInfo(
-        *("serve", "session_calls", "600", "requests of a session within a minute"),
-        between(1, 1_000_000),
-    ),
-    SettingInfo(
-        *("serve", "user_calls", "1200", "requests of a user within a minute"),
-        between(1, 1_000_000),
-    ),
-    SettingInfo(
-        "serve", "session_at_once", "8", "requests of a session at once", between(1, 1_000)
-    ),
-    SettingInfo("serve", "user_at_once", "32", "requests of a user at once", between(1, 10_000)),
-    SettingInfo(
-        *("serve", "session_waiting", "128", "calls of a session that wait for others"),
-        between(0, 10_000),
-    ),
-    SettingInfo(
-        *("serve", "user_waiting", "1000", "calls of a user that wait for others"),
-        between(0, 100_000),
-    ),
-    SettingInfo(
-        *("serve", "user_megabytes", "64", "most that a user may send within a minute"),
-        between(1, 100_000),
-    ),
-    SettingInfo("serve", "session_hours", "24", "hours of a session", between(1, 720, "number")),
+    _number("session_calls", "requests of a session within a minute"),
+    _number("user_calls", "requests of a user within a minute"),
+    _number("session_at_once", "requests of a session at once"),
+    _number("user_at_once", "requests of a user at once"),
+    _number("session_waiting", "calls of a session that wait for others"),
+    _number("user_waiting", "calls of a user that wait for others"),
+    _number("user_megabytes", "most that a user may send within a minute"),
+    _number("session_hours", "hours of a session"),
 )

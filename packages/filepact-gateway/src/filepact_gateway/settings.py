@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ALGORITHMS",
+    "NUMBERS",
     "TOKEN_TYPES",
     "AccessMode",
     "AccessRule",
@@ -31,7 +32,7 @@ AccessMode = Literal["auto", "review", "read-only"]
 Level = Literal["safe", "moderate", "dangerous"]
 Tier = Literal["essential", "standard", "full"]
 
-_NUMBERS: Final[dict[str, tuple[float, float]]] = {
+NUMBERS: Final[dict[str, tuple[int, int]]] = {
     "workers": (1, 64),
     "megabytes": (1, 64),
     "threads": (1, 256),
@@ -47,6 +48,7 @@ _NUMBERS: Final[dict[str, tuple[float, float]]] = {
     "user_megabytes": (1, 100_000),
     "leeway": (0, 300),
 }
+"""The least and the most of each setting that is a number."""
 _LISTS: Final = ("hosts", "origins", "scopes", "algorithms", "token_types", "proxies")
 _TEXTS: Final = ("url", "issuer", "audience", "user_claim", "tokens")
 _RULE: Final = ("users", "claims", "scopes", "realms", "mode", "tier", "max_level")
@@ -131,8 +133,8 @@ class AccessRule:
 
 
 @dataclass(frozen=True, slots=True)
-class GatewaySettings:
-    """The settings of `filepact serve`.
+class GatewaySettings(CallLimits):
+    """The settings of `filepact serve`; its limits are those of `CallLimits`.
 
     Attributes:
         hosts: The names by which clients reach it, with the port where that is not the usual one.
@@ -143,7 +145,6 @@ class GatewaySettings:
         drain: Seconds that calls in flight have to finish when it is ended.
         patience: Seconds that a client may take to send a request, and to take an answer.
         session_hours: Hours for which a session lasts.
-        session_calls: As of `CallLimits`, as the next six.
         realms: The folders of workspaces, by the name that stands in their address.
         url: Where clients reach the gateway; empty for where it listens.
         issuer: Whose tokens are taken; empty for nobody's.
@@ -166,13 +167,6 @@ class GatewaySettings:
     drain: float = 30.0
     patience: float = 30.0
     session_hours: float = 24.0
-    session_calls: int = 600
-    user_calls: int = 1_200
-    session_at_once: int = 8
-    user_at_once: int = 32
-    user_megabytes: int = 64
-    session_waiting: int = 128
-    user_waiting: int = 1_000
     realms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     url: str = ""
     issuer: str = ""
@@ -190,19 +184,6 @@ class GatewaySettings:
     def knows_users(self) -> bool:
         """Whether whoever asks has to say who they are."""
         return bool(self.issuer or self.tokens)
-
-    @property
-    def limits(self) -> CallLimits:
-        """What may be asked for."""
-        return CallLimits(
-            self.session_calls,
-            self.user_calls,
-            self.session_at_once,
-            self.user_at_once,
-            self.user_megabytes,
-            self.session_waiting,
-            self.user_waiting,
-        )
 
 
 def is_safe_url(url: str) -> bool:
@@ -247,9 +228,9 @@ class _Reader:
         self._text, self._name = text, name
 
     def read(self, table: Any, realms: Any, rules: Any) -> GatewaySettings:
-        known = (*_NUMBERS, *_LISTS, *_TEXTS)
+        known = (*NUMBERS, *_LISTS, *_TEXTS)
         chosen = dict(self._table(table, ("serve",), known))
-        self._check_numbers(chosen, ("serve",), _NUMBERS)
+        self._check_numbers(chosen)
         for key in _LISTS:
             if key in chosen:
                 chosen[key] = self._texts(chosen[key], ("serve", key))
@@ -353,20 +334,15 @@ class _Reader:
             raise self._wrong(path, "has to be a list of texts")
         return tuple(value)
 
-    def _check_numbers(
-        self,
-        table: Mapping[str, Any],
-        path: tuple[str, ...],
-        known: Mapping[str, tuple[float, float]],
-    ) -> None:
-        for key, (least, most) in known.items():
+    def _check_numbers(self, table: Mapping[str, Any]) -> None:
+        for key, (least, most) in NUMBERS.items():
             value = table.get(key, least)
             whole = key not in ("drain", "patience", "session_hours", "leeway")
             kinds = (int,) if whole else (int, float)
             if type(value) not in kinds or not least <= value <= most:
                 unit = "whole number" if whole else "number"
                 said = f"has to be a {unit} from {least:g} to {most:g}"
-                raise self._wrong((*path, key), said)
+                raise self._wrong(("serve", key), said)
 
     def _wrong(self, path: tuple[str, ...], said: str) -> Exception:
         return refusal(self._text, self._name, path, said)
