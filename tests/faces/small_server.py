@@ -131,6 +131,10 @@ class SmallEngine:
         self.begun = threading.Semaphore(0)
         self.meeting = threading.Barrier(3)
         self.unheard = SessionEvents()
+        self.done: CallResult | None = None
+
+    def done_before(self, _call, _change, **_more) -> CallResult | None:
+        return self.done
 
     def port(self, call, _name):
         return Files(self, call)

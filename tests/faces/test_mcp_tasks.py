@@ -97,7 +97,7 @@ class Client:
 
 @pytest.fixture
 def facts(small: Any) -> ServerInfo:
-    return ServerInfo(name="small", version="1", instructions="", tools=list, has_tasks=True)
+    return ServerInfo(name="small", version="1", instructions="", tools=list)
 
 
 @pytest.fixture
@@ -290,10 +290,6 @@ def test_only_the_newest_era_knows_tasks(facts: ServerInfo) -> None:
     (refused,) = plain.take(
         {"jsonrpc": "2.0", "id": 1, "method": "tasks/get", "params": {"taskId": "x"}}
     )
-    assert refused.message["error"]["code"] == METHOD_NOT_FOUND  # type: ignore[union-attr]
-    without = ServerProtocol(ServerInfo(name="s", version="1", instructions="", tools=list))
-    params = modern(taskId="x", _meta=KNOWS)
-    (refused,) = without.take({"jsonrpc": "2.0", "id": 1, "method": "tasks/get", "params": params})
     assert refused.message["error"]["code"] == METHOD_NOT_FOUND  # type: ignore[union-attr]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,9 +15,11 @@ from filepact_gateway.context import RealmTools, UserContext
 from filepact_gateway.handler import GatewayHandler, GatewayOptions
 from filepact_gateway.limits import LimitChecks
 from filepact_gateway.metrics import Metrics
+from filepact_gateway.repeats import RequestHistory
 from filepact_gateway.requests import RequestChecks
 from filepact_gateway.server import GatewaySockets, GatewayWorker, listen
 from filepact_gateway.settings import CallLimits
+from filepact_gateway.store import SqliteGatewayStore
 from filepact_gateway.tokens import SessionTokens
 from gateway_running import Client, RunningGateway
 from tests.faces.conftest import small
@@ -66,7 +69,12 @@ class SmallGateway:
     """A gateway over the small tools, in a thread of this process."""
 
     def __init__(
-        self, small: Any, limits: CallLimits, options: GatewayOptions, drain: float
+        self,
+        small: Any,
+        store: SqliteGatewayStore,
+        limits: CallLimits,
+        options: GatewayOptions,
+        drain: float,
     ) -> None:
         self.engine = small.SmallEngine()
         tools = ToolCache(lambda: Toolset(small.TOOLS, self.engine))
@@ -87,6 +95,7 @@ class SmallGateway:
             options,
             ended=lambda session, _until: self.ended.add(session) or 0.0,
             cancelled=lambda session, wanted: self.elsewhere.append((session, wanted)),
+            repeats=RequestHistory(store, b"secret"),
         )
         self.worker = GatewayWorker(
             GatewaySockets(self.socket),
@@ -122,17 +131,27 @@ class SmallGateway:
 
 
 @pytest.fixture
-def small_gateway(small: Any) -> Iterator[Callable[..., SmallGateway]]:
-    """Starts gateways over the small tools."""
+def small_gateway(small: Any, tmp_path: Path) -> Iterator[Callable[..., SmallGateway]]:
+    """Starts gateways over the small tools, which have a file in common; each has a clock of its own."""
     started: list[SmallGateway] = []
+    stores: list[SqliteGatewayStore] = []
 
     def start(
-        limits: CallLimits | None = None, *, drain: float = 20.0, **options: Any
+        limits: CallLimits | None = None,
+        *,
+        drain: float = 20.0,
+        ahead: float = 0.0,
+        **options: Any,
     ) -> SmallGateway:
-        made = SmallGateway(small, limits or CallLimits(), GatewayOptions(**options), drain)
+        store = SqliteGatewayStore(str(tmp_path / "gateway.db"))
+        stores.append(store)
+        store.now = lambda: time.time() + ahead  # type: ignore[method-assign]
+        made = SmallGateway(small, store, limits or CallLimits(), GatewayOptions(**options), drain)
         started.append(made)
         return made
 
     yield start
     for one in started:
         one.end()
+    for store in stores:
+        store.close()

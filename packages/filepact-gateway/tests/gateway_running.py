@@ -154,8 +154,8 @@ class Client:
             "params": modern(**params),
         }
         said = {"mcp_protocol_version": "2026-07-28", "mcp_method": method}
-        if method == "tools/call":
-            said["mcp_name"] = params["name"]
+        if named := params.get("name", params.get("taskId")):
+            said["mcp_name"] = named
         return self.post(message, **{**said, "mcp_session_id": "", **(headers or {})})
 
 

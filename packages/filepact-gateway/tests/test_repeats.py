@@ -66,7 +66,9 @@ def made_twice(client: Client, path: str, key: str, *, again: Client | None = No
 
 def test_a_key_that_comes_again_gets_the_first_answer(gateway, base):
     (base / "root" / "twice.txt").write_text("end\n")
+    before = gateway.metric("filepact_gateway_repeated_total")
     first, again = made_twice(gateway.opened(), "twice.txt", "k1")
+    assert gateway.metric("filepact_gateway_repeated_total") == before + 1
     assert first.result["isError"] is again.result["isError"] is False
     assert operation(again) == operation(first)
     assert not is_repeated(first)
@@ -354,7 +356,7 @@ def test_a_request_that_was_cancelled_is_not_known_by_its_id_any_more(tmp_path, 
     class Cancelled:
         """A call that its client gives up when it is over."""
 
-        over = False
+        over = handed_out = False
 
         def is_cancelled(self) -> bool:
             return self.over

@@ -105,9 +105,11 @@ def test_what_ended_sessions_are_known_is_kept_while_the_database_is_away(path):
 
 def test_a_request_is_claimed_once_and_its_answer_kept(opened):
     one, other = opened(), opened()
+    assert other.find("k") is None
     assert one.claim("k", "write a") is None
-    assert other.claim("k", "write a") == ("write a", None)
+    assert other.claim("k", "write a") == other.find("k") == ("write a", None)
     one.keep("k", {"content": ["é"]})
+    assert other.find("k") == ("write a", {"content": ["é"]})
     assert other.claim("k", "write b") == ("write a", {"content": ["é"]})
     one.release("k", "write a")
     assert other.claim("k", "write b") is not None

@@ -26,13 +26,7 @@ from filepact_gateway.opening import open_gateway_store
 from filepact_gateway.realms import Realms
 from filepact_gateway.repeats import RequestHistory
 from filepact_gateway.requests import RequestChecks
-from filepact_gateway.server import (
-    GatewaySockets,
-    GatewayWorker,
-    WorkerPipes,
-    listen,
-    run_workers,
-)
+from filepact_gateway.server import GatewaySockets, GatewayWorker, WorkerPipes, listen, run_workers
 from filepact_gateway.settings import GatewaySettings, RealmAccess
 from filepact_gateway.tokens import SessionTokens, TokenFile
 
@@ -64,9 +58,7 @@ def serve(arguments: Namespace, _screen: Terminal) -> CommandAnswer | None:
             hint="Listen at 127.0.0.1, or name an issuer or tokens in [serve].",
         )
     _check(arguments, settings, chosen)
-    health = None
-    if arguments.health:
-        health = listen(_address(arguments.health, "--health"))
+    health = listen(_address(arguments.health, "--health")) if arguments.health else None
     listeners = GatewaySockets(listen(main), health)
     metrics = Metrics(workers)
     host, port = listeners.main.getsockname()[:2]
@@ -251,8 +243,7 @@ def _address(text: str, option: str) -> tuple[str, int]:
     host = host.removeprefix("[").removesuffix("]")
     if not (colon and host and port.isascii() and port.isdecimal() and int(port[:6]) <= 65_535):
         raise InvalidParamsError(
-            f"{option} {text}: not an address",
-            hint="Give it as HOST:PORT, such as 127.0.0.1:8750.",
+            f"{option} {text}: not an address", hint="Give it as HOST:PORT, such as 127.0.0.1:8750."
         )
     return host, int(port)
 

@@ -2,33 +2,44 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import suppress
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Protocol
+from secrets import token_urlsafe
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final
 
 from filepact.domain.operation import Actor, Session
-from filepact.errors import FilepactError
+from filepact.errors import FilepactError, ShuttingDownError
+from filepact.faces.mcp.app import knows
 from filepact.faces.mcp.calls import ToolExecutor
 from filepact.faces.mcp.protocol import (
     ClientMessage,
     ProtocolContext,
     ServerProtocol,
+    TaskRequest,
     ToolRequest,
 )
-from filepact.faces.mcp.results import call_result
+from filepact.faces.mcp.results import CAPABILITIES_KEY, CLIENT_KEY, TASKS_KEY, call_result
+from filepact.faces.mcp.tasks import KEPT, NO_TASK, came_of, described
 from filepact.tools.answers import failure
 from filepact.values import dataclass, replace
-from filepact.wire.messages import error_response, response
+from filepact.wire.messages import INTERNAL_ERROR, INVALID_PARAMS, error_response, response
 from filepact_gateway.repeats import RequestHistory, RequestName, RequestRecord
-from filepact_gateway.requests import REFUSED
+from filepact_gateway.requests import refused_message
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from filepact.faces.mcp.results import ServerInfo, ToolCache
     from filepact.wire.messages import Message
+    from filepact_gateway.exchange import GatewayCall
     from filepact_gateway.tokens import GatewaySession
 
-__all__ = ["RealmTools", "RequestCall", "RequestContext", "TokenAccess", "UserContext"]
+__all__ = ["RealmTools", "RequestContext", "TokenAccess", "UserContext"]
+
+_SILENT: Final = 30.0  # seconds after which a worker that says nothing of its task counts as gone
+_BROKEN: Final = error_response(0, INTERNAL_ERROR, "the call failed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,19 +101,6 @@ class UserContext:
         return self.wider if called in there - here else self
 
 
-class RequestCall(Protocol):
-    """A request that is being carried out, as far as its client has a part in it."""
-
-    def is_cancelled(self) -> bool:
-        """Whether the client does not want the answer any more."""
-
-    def tell(self, message: Message, /) -> None:
-        """Send the client a notification, if it still waits."""
-
-    def close(self) -> bool:
-        """Take no more word from the client: whether it waits for the answer that is there now."""
-
-
 class RequestContext:
     """A request with all that is known of the conversation that it belongs to.
 
@@ -122,11 +120,18 @@ class RequestContext:
         session: GatewaySession | None,
         *,
         modern: bool,
-        repeats: RequestHistory | None,
+        repeats: RequestHistory,
         key: RequestName | None,
     ) -> None:
         self._repeats, self._key = repeats, key
+        self._change, self._over, self._lock = "", False, Lock()
+        self.task = token_urlsafe(18) if modern and _may_be_task(message) else ""
+        """The name of the task that the call can become; empty for none."""
+        if self.task:
+            name = key or RequestName("key", ("task", caller.user, caller.realm), self.task)
+            self._change = repeats.change_of(name)
         self._repeated: RequestRecord | None = None
+        self.told_again = False  # what was done before
         self.answered: Mapping[str, Any] | None = None
         """The result that the client is sent, where it matters whether it arrives."""
         self.caller = caller
@@ -142,6 +147,11 @@ class RequestContext:
         return method.startswith("tools/")
 
     @property
+    def looks_up(self) -> bool:
+        """Whether the answer needs what the gateway keeps."""
+        return self.modern and self.message["method"].startswith("tasks/")
+
+    @property
     def line(self) -> str:
         """The session in whose line it waits; empty where there are none."""
         return self.session.id if self.session else ""
@@ -150,18 +160,13 @@ class RequestContext:
         """The answer to a call of a tool that is not carried out, for the model; None for any other request."""
         if self.message["method"] != "tools/call":
             return None
-        result = call_result(failure(error))
-        return response(self.message["id"], self._of_era(result))
+        return response(self.message["id"], self._of_era(call_result(failure(error))))
 
     def failed(self, error: FilepactError) -> Message:
         """The answer where the gateway itself cannot go on, for its client."""
-        data: dict[str, Any] = {"code": error.code, "hint": error.hint}
-        if (seconds := error.details.get("retry_after")) is not None:
-            data["retryAfter"] = seconds
-        said = f"{error.code}: {error.message}"
-        return error_response(self.message["id"], REFUSED, said, data)
+        return refused_message(error, self.message["id"])
 
-    def answer(self, call: RequestCall) -> Message | None:
+    def answer(self, call: GatewayCall) -> Message | None:
         """Carry the request out; in a thread where it `waits`.
 
         Args:
@@ -178,6 +183,11 @@ class RequestContext:
         (step,) = ServerProtocol(served.facts, folders=False, before=before).take(self.message)
         if isinstance(step, ClientMessage):
             return step.message
+        if isinstance(step, TaskRequest):
+            try:
+                return self._told_of(step)
+            except FilepactError as error:
+                return self.failed(error)
         if not isinstance(step, ToolRequest):
             raise TypeError(f"a request that is {type(step).__name__}")
         if (told := self._answered_before()) is not None:
@@ -188,23 +198,87 @@ class RequestContext:
             page=served.page,
             within=f"gateway {self.caller.user} ",
         )
-        made = tools.answer(
-            *(step, served.facts),
-            cancelled=call.is_cancelled,
-            tell=call.tell,
-        )
-        if not call.close():
+        made = tools.answer(*(step, served.facts), cancelled=call.is_cancelled, tell=call.tell)
+        if not call.close() and not call.handed_out:
             made.lost()
-            if call.is_cancelled() and self._repeats and self._repeated and self._repeated.by_id:
+            if call.is_cancelled() and self._repeated and self._repeated.by_id:
                 # Who has cancelled it does not ask for it again: the same id is another request.
                 self._repeats.settle(self._repeated, {}, delivered=True)
             return None
         made.sent()
-        return self._kept(made.message)
+        told = self._kept(made.message)
+        if call.handed_out:
+            self.end_task(told, cancelled=call.is_cancelled())
+        return told
+
+    # -- tasks --------------------------------------------------------------------------------
+
+    def begin_task(self) -> Message:
+        """Note for all workers that the call goes on as a task; the answer that names it."""
+        store, key = self._tasks(self.task)
+        now = store.now()
+        store.claim(key, json.dumps([now, self._change]))
+        self.keep_task()
+        told = self._of_era(described(self.task, "working", (now, now)))
+        return response(self.message["id"], told | {"resultType": "task"})
+
+    def keep_task(self) -> bool:
+        """Say that the call goes on; whether its client has cancelled the task."""
+        store, key = self._tasks(self.task)
+        with self._lock:
+            if not self._over:
+                store.keep(key, {"at": store.now(), "status": "working", "told": {}})
+        return store.find(f"{key} over") is not None
+
+    def end_task(self, answer: Message | None, *, cancelled: bool) -> None:
+        """Keep what came of the call, once; where that is not possible, it is looked up what was done."""
+        with self._lock, suppress(FilepactError):
+            if not self._over:
+                self._over = True
+                answer = answer or (response(0, {}) if cancelled else _BROKEN)
+                status, told = came_of(answer, cancelled=cancelled)
+                store, key = self._tasks(self.task)
+                store.keep(key, {"at": store.now(), "status": status, "told": told})
+
+    def _told_of(self, asked: TaskRequest) -> Message:
+        """Answer a request about a task, whichever worker carries its call out."""
+        store, key = self._tasks(asked.task)
+        noted, state = store.find(key) or ("", None)
+        now = store.now()
+        if state is None or state["at"] + KEPT < now:
+            return error_response(asked.id, INVALID_PARAMS, NO_TASK)
+        began, change = json.loads(noted)
+        if state["status"] == "working":
+            if state["at"] + _SILENT < now:
+                state |= self._looked_up(change)
+            elif asked.method == "tasks/cancel":
+                store.claim(f"{key} over", "")
+        told = described(asked.task, state["status"], (began, state["at"])) | state["told"]
+        return response(asked.id, self._of_era(told if asked.method == "tasks/get" else {}))
+
+    def _looked_up(self, change: str) -> dict[str, Any]:
+        """What became of a task whose worker is silent, by the journal; empty while another one is at it."""
+        tools, asking = self.caller.served.tools.toolbox(), replace(self._asking(), request=change)
+        try:
+            done = self._repeats.found(tools, change, asking)
+        except FilepactError:
+            return {}
+        if done:
+            return {"status": "completed", "told": {"result": self._of_era(done)}}
+        said = "the worker that carried the call out is silent, and nothing of it is done by now"
+        error = ShuttingDownError(said, hint="Look with history, then send the call again.")
+        return {"status": "failed", "told": {"error": self.failed(error)["error"]}}
+
+    def _tasks(self, name: str) -> tuple[Any, str]:
+        """What the processes of the gateway have in common, and as what a task of this user's client stands there."""
+        client = self.message["params"]["_meta"].get(CLIENT_KEY) or {}
+        owner = (self.caller.user, self.caller.realm, client.get("name"), client.get("version"))
+        facts = repr(("task", *owner, name))
+        return self._repeats.store, sha256(facts.encode("utf-8", "surrogatepass")).hexdigest()
 
     def _answered_before(self) -> Message | None:
         """The answer, if the request came before and was carried out."""
-        if self._repeats is None or self._key is None:
+        if self._key is None:
             return None
         tools, params = self.caller.served.tools.toolbox(), self.message["params"]
         try:
@@ -214,12 +288,13 @@ class RequestContext:
         if isinstance(found, RequestRecord):
             self._repeated = found
         elif found is not None:
+            self.told_again = True
             return response(self.message["id"], self._of_era(found))
         return None
 
     def _kept(self, message: Message) -> Message:
         """The answer to send, now that the request was carried out."""
-        if self._repeated is None or self._repeats is None:
+        if self._repeated is None:
             return message
         tools, result = self.caller.served.tools.toolbox(), message.get("result", {})
         told = self._repeats.end(self._repeated, result, tools, self._asking())
@@ -229,7 +304,7 @@ class RequestContext:
 
     def settle(self, *, delivered: bool) -> None:
         """The answer has arrived, or is lost."""
-        if self._repeats and self._repeated and self.answered is not None:
+        if self._repeated and self.answered is not None:
             self._repeats.settle(self._repeated, self.answered, delivered=delivered)
 
     def _of_era(self, result: Mapping[str, Any]) -> dict[str, Any]:
@@ -242,7 +317,7 @@ class RequestContext:
 
     def _named(self, actor: Actor) -> Session:
         user = self.caller.user
-        change, request = "", ""
+        change = request = self._change
         if self._repeated is not None:
             change, request = self._repeated.change, self._repeated.first
         acting = replace(actor, user=user)
@@ -262,3 +337,11 @@ class RequestContext:
 def _lasting(caller: UserContext, actor: Actor) -> str:
     facts = repr((caller.user, caller.realm, actor.name, actor.version))
     return f"mcp-{sha256(facts.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
+
+
+def _may_be_task(message: Message) -> bool:
+    """Whether a message is a call of a tool by a client that knows tasks."""
+    params = message.get("params")
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    declared = meta.get(CAPABILITIES_KEY) if isinstance(meta, dict) else None
+    return message["method"] == "tools/call" and knows(declared, TASKS_KEY) is not None

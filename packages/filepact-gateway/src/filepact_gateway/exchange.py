@@ -14,17 +14,18 @@ from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.errors import no_threads
-from filepact.values import begun, late_logger
+from filepact.values import begun, late_logger, replace
 from filepact.wire import pipes
 from filepact_gateway.requests import HttpAnswer
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from starlette.types import Scope, Send
+    from starlette.types import Receive, Send
 
     from filepact.wire.messages import Message
     from filepact_gateway.metrics import Metrics
+    from filepact_gateway.requests import HttpRequest
 
 __all__ = [
     "ASIDE",
@@ -70,6 +71,7 @@ class GatewayCall:
         self._items: deque[Message | None] = deque()
         self._waiter: asyncio.Future[None] | None = None
         self._over = loop.create_future()
+        self.handed_out = False  # answered with the name of a task, and goes on
 
     # -- in a thread --------------------------------------------------------------------------
 
@@ -116,6 +118,12 @@ class GatewayCall:
     def skip(self) -> None:
         """No thread comes to it any more; from any thread."""
         self._loop.call_soon_threadsafe(self._end, None)
+
+    def hand_out(self) -> bool:
+        """Have it be a task from now on; False where its answer is there, or is not wanted."""
+        with self._lock:
+            self.handed_out = self._wanted
+        return self.handed_out
 
     async def settled(self) -> None:
         """Wait until nothing of it runs any more."""
@@ -292,15 +300,21 @@ class ResponseWriter:
     """Sends to one client, and cuts off one that takes nothing.
 
     Args:
-        send: Of the ASGI server.
-        scope: Of the request.
+        request: What the client asks for.
+        channel: Its connection, and what the ASGI server receives and sends by.
         patience: Seconds that a client may take.
         metrics: Counts what is sent.
     """
 
-    def __init__(self, send: Send, scope: Scope, patience: float, metrics: Metrics) -> None:
-        self._send_on = send
-        self._transport: MergedConnection = scope["state"][ASIDE]
+    def __init__(
+        self,
+        request: HttpRequest,
+        channel: tuple[MergedConnection, Receive, Send],
+        patience: float,
+        metrics: Metrics,
+    ) -> None:
+        self.request = request
+        self._transport, self.receive, self._send_on = channel
         self._patience = patience
         self._metrics = metrics
         self._sent = False
@@ -376,10 +390,14 @@ class _PartWriter(ResponseWriter):
     """Keeps the answer to one of several messages that came as one.
 
     Args:
+        out: The way to the client.
+        place: Which of them it is.
         arrived: Whether the client's system has confirmed the answers to all.
     """
 
-    def __init__(self, arrived: asyncio.Future[bool]) -> None:
+    def __init__(self, out: ResponseWriter, place: int, arrived: asyncio.Future[bool]) -> None:
+        alone = {**out.request.headers, "accept": ("application/json",)}
+        self.request, self.receive = replace(out.request, headers=alone, place=place), out.receive
         self._all_arrived = arrived
         self.begun = False
         self.body = b""
@@ -403,7 +421,7 @@ async def answer_together(
         out: The way to the client.
     """
     arrived: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-    parts = [_PartWriter(arrived) for _ in takes]
+    parts = [_PartWriter(out, place, arrived) for place, _ in enumerate(takes, 1)]
 
     async def run(
         take: Callable[[ResponseWriter], Awaitable[HttpAnswer | None]], part: _PartWriter

@@ -68,7 +68,7 @@ def _read_settings(found: Mapping[str, Any], text: str, name: str) -> GatewaySet
 
 
 def _setting_keys() -> tuple[SettingInfo, ...]:
-    from filepact_gateway.setting_keys import KEYS  # noqa: PLC0415 - few commands list them
+    from filepact_gateway.settings import KEYS  # noqa: PLC0415 - few commands list them
 
     return KEYS
 

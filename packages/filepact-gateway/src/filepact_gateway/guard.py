@@ -128,8 +128,7 @@ class TokenGatewayGuard(OpenGatewayGuard):
         token = token.strip()
         if kind.lower() != "bearer" or not token:
             error = UnauthorizedError(
-                "this gateway needs a token",
-                hint="Send it as `Authorization: Bearer ...`.",
+                "this gateway needs a token", hint="Send it as `Authorization: Bearer ...`."
             )
             return refusal(error, challenge=self._challenge(realm))
         try:

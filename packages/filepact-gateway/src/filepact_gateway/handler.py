@@ -7,6 +7,7 @@ the handshake said, so that any worker can go on with it.
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from codecs import BOM_UTF8
 from contextlib import suppress
@@ -23,6 +24,7 @@ from filepact.errors import (
     ShuttingDownError,
     without_threads,
 )
+from filepact.faces.mcp.calls import TASK_AFTER
 from filepact.faces.mcp.results import (
     BATCH_VERSION,
     HANDSHAKE_VERSIONS,
@@ -33,18 +35,9 @@ from filepact.faces.mcp.results import (
 from filepact.faces.mcp.server import decode, encode
 from filepact.values import dataclass, replace
 from filepact.wire.framing import read_batch, read_message
-from filepact.wire.messages import (
-    INVALID_REQUEST,
-    ErrorResponse,
-    request_id,
-)
+from filepact.wire.messages import INVALID_REQUEST, ErrorResponse, request_id
 from filepact_gateway.context import RequestContext, TokenAccess
-from filepact_gateway.exchange import (
-    CallPool,
-    GatewayCall,
-    ResponseWriter,
-    answer_together,
-)
+from filepact_gateway.exchange import ASIDE, CallPool, GatewayCall, ResponseWriter, answer_together
 from filepact_gateway.repeats import RequestName
 from filepact_gateway.requests import (
     REFUSED,
@@ -79,6 +72,7 @@ _QUICK: Final = 0.05  # seconds after which it is looked whether the client is s
 _HEARING: Final = 1.0  # seconds for which it is waited to hear which sessions have ended
 _HEARINGS: Final = 3
 _NOTHING: Final = HttpAnswer(202)
+_SEEN: Final = 2.0  # seconds after which a worker says that the call of a task goes on
 _SILENT: Final = 15.0  # seconds after which a client, and whatever stands between, hears of us
 
 
@@ -91,12 +85,14 @@ class GatewayOptions:
         patience: Seconds that a client may take to send a request, and to take an answer.
         threads: Most calls that are carried out at once.
         waits: Seconds for which a call waits in line at most.
+        task_after: Seconds after which a call is answered with a task, where its client knows tasks.
     """
 
     body: int = 8_000_000
     patience: float = 30.0
     threads: int = 16
     waits: float = 50.0
+    task_after: float = TASK_AFTER
 
 
 class GatewayHandler:
@@ -112,7 +108,7 @@ class GatewayHandler:
         ended: Told the id of a session that its client ends, and when it would have ended anyway; answers for how many
             seconds others may not know it yet.
         cancelled: Told of what a client cancels that does not run here.
-        repeats: Recognises requests that are sent again; None for nothing.
+        repeats: Recognises requests that are sent again.
     """
 
     def __init__(  # noqa: PLR0913 - what a gateway is made of, by name
@@ -126,7 +122,7 @@ class GatewayHandler:
         *,
         ended: Callable[[str, float], float],
         cancelled: Callable[[str, RequestId], None],
-        repeats: RequestHistory | None = None,
+        repeats: RequestHistory,
     ) -> None:
         self._repeats = repeats
         self._guard = guard
@@ -148,8 +144,9 @@ class GatewayHandler:
             return
         request = HttpRequest.of(scope)
         send = self._checks.shared(request, send)
-        out = ResponseWriter(send, scope, self._options.patience, self._metrics)
-        answer = await self._answer(request, receive, out)
+        channel = scope["state"][ASIDE], receive, send
+        out = ResponseWriter(request, channel, self._options.patience, self._metrics)
+        answer = await self._answer(request, out)
         if answer is not None:
             if answer.code or answer.status >= 400:
                 self._metrics.add(
@@ -157,9 +154,7 @@ class GatewayHandler:
                 )
             await out.whole(answer)
 
-    async def _answer(
-        self, request: HttpRequest, receive: Receive, out: ResponseWriter
-    ) -> HttpAnswer | None:
+    async def _answer(self, request: HttpRequest, out: ResponseWriter) -> HttpAnswer | None:
         """The answer; None where it was sent already."""
         led = self._checks.led_here(request)
         if led is not None:
@@ -186,8 +181,7 @@ class GatewayHandler:
             refused = self._checks.post(request)
             if refused is not None:
                 return refused
-            body = await self._body(request, receive, out)
-            return await self._post(request, caller, body, receive, out)
+            return await self._post(caller, await self._body(out), out)
         except FilepactError as error:
             return refusal(error)
         except RuntimeError as error:
@@ -222,16 +216,16 @@ class GatewayHandler:
         if (wait := self._late - loop.time()) > 0:
             await asyncio.wait([self._hearing], timeout=wait)
 
-    async def _body(self, request: HttpRequest, receive: Receive, out: ResponseWriter) -> bytes:
+    async def _body(self, out: ResponseWriter) -> bytes:
         most = self._options.body
-        said = request.get("content-length")
+        said = out.request.get("content-length")
         if said.isascii() and said.isdecimal() and int(said) > most:
             raise _too_large(most)
         parts: list[bytes] = []
         size, more = 0, True
         out.hurry()
         while more:
-            event = await receive()
+            event = await out.receive()
             if event["type"] != "http.request":
                 raise _DisconnectedError
             part = event.get("body", b"")
@@ -247,13 +241,9 @@ class GatewayHandler:
     # -- messages -----------------------------------------------------------------------------
 
     async def _post(
-        self,
-        request: HttpRequest,
-        caller: UserContext,
-        body: bytes,
-        receive: Receive,
-        out: ResponseWriter,
+        self, caller: UserContext, body: bytes, out: ResponseWriter
     ) -> HttpAnswer | None:
+        request = out.request
         body = body.strip().removeprefix(BOM_UTF8)
         message = read_message(body, decode)
         if message is None:
@@ -262,13 +252,13 @@ class GatewayHandler:
             if body[:1] == b"[" and request.get(_SESSION):
                 session = await self._session(request, caller)
                 if session.version == BATCH_VERSION:
-                    return await self._batch(request, caller, body, session, receive, out)
+                    return await self._batch(caller, body, session, out)
             return wire_refusal(message)
         wanted = request_id(message)
         version = request.get(_VERSION)
         if _is_modern(message, version):
             return refused_modern(request, message) or await self._converse(
-                *(request, caller, message, None, len(body)), receive, out, modern=True
+                *(caller, message, None, len(body), out), modern=True
             )
         if version and version not in HANDSHAKE_VERSIONS:
             said = ErrorResponse(-32022, "Unsupported protocol version", wanted)
@@ -279,16 +269,14 @@ class GatewayHandler:
                 said = ErrorResponse(INVALID_REQUEST, "Mcp-Session-Id is missing", wanted)
                 return wire_refusal(said)
             opened = await self._session(request, caller)
-        return await self._take(request, caller, message, opened, len(body), receive, out)
+        return await self._take(caller, message, opened, len(body), out)
 
     async def _take(
         self,
-        request: HttpRequest,
         caller: UserContext,
         message: Message,
         session: GatewaySession | None,
         size: int,
-        receive: Receive,
         out: ResponseWriter,
     ) -> HttpAnswer | None:
         """Take one message of the era of handshakes."""
@@ -296,47 +284,33 @@ class GatewayHandler:
             if session is not None and message.get("method") == "notifications/cancelled":
                 self._cancel(session.id, message)
             return HttpAnswer(202)
-        return await self._converse(
-            *(request, caller, message, session, size), receive, out, modern=False
-        )
+        return await self._converse(caller, message, session, size, out, modern=False)
 
     async def _batch(
-        self,
-        request: HttpRequest,
-        caller: UserContext,
-        body: bytes,
-        session: GatewaySession,
-        receive: Receive,
-        out: ResponseWriter,
+        self, caller: UserContext, body: bytes, session: GatewaySession, out: ResponseWriter
     ) -> HttpAnswer | None:
         """Take several messages that came as one; what answers them is sent as one as well."""
-        alone = replace(request, headers={**request.headers, "accept": ("application/json",)})
         messages = read_batch(body, decode)
         if isinstance(messages, ErrorResponse):
             return wire_refusal(messages)
 
-        async def take(
-            place: int, message: Message | ErrorResponse, part: ResponseWriter
-        ) -> HttpAnswer | None:
+        async def take(message: Message | ErrorResponse, part: ResponseWriter) -> HttpAnswer | None:
             if isinstance(message, ErrorResponse):
                 return wire_refusal(message)
             if message.get("method") == "initialize":
                 said = "a handshake comes alone"
                 return wire_refusal(ErrorResponse(INVALID_REQUEST, said, request_id(message)))
-            size, here = len(body) // len(messages), replace(alone, place=place)
-            return await self._take(here, caller, message, session, size, receive, part)
+            return await self._take(caller, message, session, len(body) // len(messages), part)
 
-        await answer_together([partial(take, *one) for one in enumerate(messages, 1)], out)
+        await answer_together([partial(take, one) for one in messages], out)
         return None
 
     async def _converse(
         self,
-        request: HttpRequest,
         caller: UserContext,
         message: Message,
         session: GatewaySession | None,
         size: int,
-        receive: Receive,
         out: ResponseWriter,
         *,
         modern: bool,
@@ -350,13 +324,14 @@ class GatewayHandler:
                 if isinstance(seen, TokenAccess):
                     return refusal(seen.error, message["id"], seen.challenge)
                 caller = seen
-            talk = self._talk(request, caller, message, session, modern=modern)
+            talk = self._talk(out.request, caller, message, session, modern=modern)
             self._limits.count(talk.line, caller.user, size)
             call = GatewayCall(asyncio.get_running_loop(), talk.answer)
             if talk.waits:
-                await self._carry_out(request, talk, call, receive, out)
+                await self._carry_out(talk, call, out)
             else:
-                answer = call.carry_out()
+                does = call.carry_out
+                answer = await asyncio.to_thread(does) if talk.looks_up else does()
                 await out.whole(_NOTHING if answer is None else self._answer_to(talk, answer))
         except (RateLimitedError, GatewayBusyError) as error:
             refused = refusal(error, message["id"])
@@ -365,6 +340,8 @@ class GatewayHandler:
             return replace(refused, status=200, body=encode(told)) if told else refused
         except FilepactError as error:
             return refusal(error, message["id"])
+        if talk.told_again:
+            self._metrics.add("filepact_gateway_repeated_total")
         if talk.answered is not None:
             await asyncio.to_thread(talk.settle, delivered=await out.delivered())
         return None
@@ -379,7 +356,7 @@ class GatewayHandler:
         modern: bool,
     ) -> RequestContext:
         key: RequestName | None = None
-        if message["method"] == "tools/call" and self._repeats is not None:
+        if message["method"] == "tools/call":
             sent = request.get("idempotency-key")
             name = session.id if session else ""
             whose = (caller.user, caller.realm)
@@ -389,12 +366,7 @@ class GatewayHandler:
         )
 
     async def _carry_out(
-        self,
-        request: HttpRequest,
-        talk: RequestContext,
-        exchange: GatewayCall,
-        receive: Receive,
-        out: ResponseWriter,
+        self, talk: RequestContext, exchange: GatewayCall, out: ResponseWriter
     ) -> None:
         calls = talk.message["method"] == "tools/call"
         begun = 0.0
@@ -425,12 +397,12 @@ class GatewayHandler:
         self._running.setdefault(key, []).append(exchange)
         try:
             try:
-                outcome = await self._send_all(request, talk, exchange, receive, out)
+                outcome = await self._send_all(talk, exchange, out)
             except asyncio.CancelledError:
                 # The time is over that calls have to end by themselves.
                 exchange.cancel()
                 ended = refusal(_shutting_down(), talk.message["id"])
-                outcome = await self._send_all(request, talk, exchange, receive, out, ended)
+                outcome = await self._send_all(talk, exchange, out, ended)
         finally:
             late.cancel()
             if calls and begun:
@@ -449,35 +421,40 @@ class GatewayHandler:
 
     async def _send_all(
         self,
-        request: HttpRequest,
         talk: RequestContext,
         exchange: GatewayCall,
-        receive: Receive,
         out: ResponseWriter,
         nothing: HttpAnswer = _NOTHING,
     ) -> str:
         """Send messages as they come; JSON where the first one is the answer, else a stream.
 
         Args:
-            request: What was asked for.
-            talk: The same, with its conversation.
+            talk: What was asked for, with its conversation.
             exchange: Gives the messages.
-            receive: Tells when the client leaves.
-            out: The way to it.
+            out: The way to the client, who may leave.
             nothing: What is sent where there is no message.
 
         Returns:
             What came of it, as it is counted.
         """
         watch: asyncio.Task[None] | None = None
-        streams = request.accepts("text/event-stream")
+        streams = out.request.accepts("text/event-stream")
+        now = asyncio.get_running_loop().time
+        due = now() + (self._options.task_after if talk.task else math.inf)
         try:
-            while True:
+            while not exchange.handed_out:
                 try:
-                    message = await exchange.next(_QUICK if watch is None else _SILENT)
+                    patience = _QUICK if watch is None else _SILENT
+                    message = await exchange.next(max(0.0, min(patience, due - now())))
                 except TimeoutError:
+                    if now() >= due:
+                        due = math.inf
+                        await self._hand_out(talk, exchange, out)
+                        continue
                     if watch is None:
-                        watch = asyncio.create_task(_watch(receive, exchange, modern=talk.modern))
+                        watch = asyncio.create_task(
+                            _watch(out.receive, exchange, modern=talk.modern)
+                        )
                         continue
                     if streams:
                         await out.stream(b": still at work\r\n\r\n")
@@ -492,16 +469,42 @@ class GatewayHandler:
                     if streams:
                         await out.stream(_event(encode(message)))
                     continue
-                if out.begun:
-                    await out.stream(_event(encode(message)), last=True)
-                else:
-                    await out.whole(self._answer_to(talk, message))
-                result = message.get("result")
-                failed = not isinstance(result, dict) or result.get("isError") is True
-                return "failed" if failed else "done"
+                await self._send_last(talk, message, out)
+                return _outcome(message)
         finally:
             if watch is not None:
                 watch.cancel()
+        return await self._see_through(talk, exchange)
+
+    async def _send_last(self, talk: RequestContext, message: Message, out: ResponseWriter) -> None:
+        if out.begun:
+            await out.stream(_event(encode(message)), last=True)
+        else:
+            await out.whole(self._answer_to(talk, message))
+
+    async def _hand_out(
+        self, talk: RequestContext, exchange: GatewayCall, out: ResponseWriter
+    ) -> None:
+        """Answer a call that takes long with a task; it goes on."""
+        with suppress(FilepactError):  # Where none can be noted, the call is waited for.
+            named = await asyncio.to_thread(talk.begin_task)
+            if exchange.hand_out():
+                await self._send_last(talk, named, out)
+
+    async def _see_through(self, talk: RequestContext, exchange: GatewayCall) -> str:
+        """Wait for what comes of a task; its client may have cancelled it at another worker."""
+        while True:
+            try:
+                message = await exchange.next(_SEEN)
+            except TimeoutError:
+                with suppress(FilepactError):
+                    if await asyncio.to_thread(talk.keep_task):
+                        exchange.cancel()
+                continue
+            if message is None or "method" not in message:
+                cancelled = exchange.is_cancelled()
+                await asyncio.to_thread(partial(talk.end_task, message, cancelled=cancelled))
+                return _outcome(message or {})
 
     def _answer_to(self, talk: RequestContext, message: Message) -> HttpAnswer:
         headers: dict[str, str] = {}
@@ -559,6 +562,13 @@ async def _watch(receive: Receive, exchange: GatewayCall, *, modern: bool) -> No
         pass
     # Where there are sessions, who loses a connection has not said that the answer is not wanted.
     (exchange.cancel if modern else exchange.abandon)()
+
+
+def _outcome(message: Message) -> str:
+    """What came of a call, as it is counted."""
+    result = message.get("result")
+    failed = not isinstance(result, dict) or result.get("isError") is True
+    return "failed" if failed else "done"
 
 
 def _event(message: bytes) -> bytes:

@@ -40,9 +40,7 @@ _SECONDS: Final = 10.0  # that one question may take, and that a token with a ne
 _MOMENT: Final = 1.0  # that a token with a known key waits for what the issuer says by now
 _KEYS: Final = 100
 _KNOWN: Final = 512  # tokens whose signature is not checked again
-_LAST: Final = (
-    253_402_300_799  # the end of the year 9999: a token that is good for longer has a wrong time
-)
+_LAST: Final = 253_402_300_799  # the end of the year 9999, after which no time is right
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,17 +35,11 @@ _COUNTERS: Final = {
             )
         ),
     ),
-    "filepact_gateway_repeated_total": (
-        "Requests that were answered with what was done before.",
-        ("",),
-    ),
+    "filepact_gateway_repeated_total": ("Requests answered with what was done before.", ("",)),
     "filepact_gateway_sessions_total": ("Sessions that were opened.", ("",)),
     "filepact_gateway_received_bytes_total": ("Bytes of requests.", ("",)),
     "filepact_gateway_sent_bytes_total": ("Bytes of answers.", ("",)),
-    "filepact_gateway_aborted_total": (
-        "Clients that were cut off: they sent their request, or took its answer, too slowly.",
-        ("",),
-    ),
+    "filepact_gateway_aborted_total": ("Clients that were too slow, and were cut off.", ("",)),
     "filepact_gateway_restarts_total": ("Workers that were started in the place of others.", ("",)),
 }
 _GAUGES: Final = {

@@ -20,12 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from filepact.domain.deadline import Deadline
 from filepact.domain.operation import following
-from filepact.errors import (
-    FilepactError,
-    InvalidParamsError,
-    OtherRequestError,
-    TimedOutError,
-)
+from filepact.errors import FilepactError, InvalidParamsError, OtherRequestError, TimedOutError
 from filepact.faces.mcp.results import RECEIPT_KEY, call_result
 from filepact.tools.answers import CallContext, repeated
 from filepact.tools.registry import TRIES
@@ -126,7 +121,7 @@ class RequestHistory:
     """
 
     def __init__(self, store: SqliteGatewayStore | PostgresGatewayStore, secret: bytes) -> None:
-        self._store = store
+        self.store = store
         self._secret = secret
 
     def begin(
@@ -181,7 +176,7 @@ class RequestHistory:
         """
         until = time.monotonic() + _MEANWHILE
         while True:
-            before = self._store.claim(key, asked)
+            before = self.store.claim(key, asked)
             if before is None or before[1] is not None or time.monotonic() > until:
                 return before
             time.sleep(_NAP)
@@ -195,7 +190,7 @@ class RequestHistory:
             # Another worker may have carried it out meanwhile, so that there was nothing left to do.
             asking = replace(session, request=repeated.first)
             try:
-                result = self._found(tools, repeated.change, asking) or result
+                result = self.found(tools, repeated.change, asking) or result
             except FilepactError:
                 # What became of it is looked up when it comes again.
                 return result
@@ -203,9 +198,9 @@ class RequestHistory:
         with suppress(FilepactError):
             if result.get("isError") is False:
                 if not repeated.by_id:
-                    self._store.keep(repeated.key, _again(result))
+                    self.store.keep(repeated.key, _again(result))
             elif repeated.fresh:
-                self._store.release(repeated.key, repeated.asked)
+                self.store.release(repeated.key, repeated.asked)
         return result
 
     def settle(
@@ -214,11 +209,15 @@ class RequestHistory:
         """Note that the answer to a request that is known by its id has arrived, or is lost."""
         with suppress(FilepactError):
             if delivered:
-                self._store.release(repeated.key, repeated.asked)
+                self.store.release(repeated.key, repeated.asked)
             else:
-                self._store.keep(repeated.key, _again(result))
+                self.store.keep(repeated.key, _again(result))
 
-    def _found(self, tools: Toolset, change: str, session: Session) -> dict[str, Any] | None:
+    def change_of(self, known: RequestName) -> str:
+        """The id of the change that a request with a key makes first."""
+        return self._change(known.digest(""))
+
+    def found(self, tools: Toolset, change: str, session: Session) -> dict[str, Any] | None:
         """The answer to what was done in one of the tries of a call; None or empty for nothing."""
         for one in _tries(change):
             done = self._done(tools, one, session, settle=False)

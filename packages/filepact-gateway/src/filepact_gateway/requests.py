@@ -45,6 +45,7 @@ __all__ = [
     "RequestChecks",
     "plain",
     "refusal",
+    "refused_message",
     "refused_modern",
     "wire_refusal",
 ]
@@ -66,7 +67,12 @@ REFUSED: Final = -32000
 _HEADER_MISMATCH: Final = -32020
 """The protocol's own number for headers that say something else than the message."""
 
-_NAMED: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+_NAMED: Final = {
+    "tools/call": "name",
+    "prompts/get": "name",
+    "resources/read": "uri",
+    **dict.fromkeys(("tasks/get", "tasks/update", "tasks/cancel"), "taskId"),
+}
 _WRAPPED: Final = late_regex(r"=\?base64\?(.*)\?=")
 
 _SHOWN: Final = b"mcp-session-id, retry-after, www-authenticate"
@@ -263,18 +269,24 @@ def refusal(
         wanted: The request's id, if it is known.
         challenge: What ``WWW-Authenticate`` says.
     """
-    data: dict[str, Any] = {"code": error.code}
-    if error.hint:
-        data["hint"] = error.hint
     headers: dict[str, str] = {}
-    if (seconds := error.details.get("retry_after")) is not None:
-        headers["Retry-After"] = str(seconds)
-        data["retryAfter"] = seconds
-    message = error_response(wanted, REFUSED, f"{error.code}: {error.message}", data)
+    message = refused_message(error, wanted)
+    if "retryAfter" in message["error"]["data"]:
+        headers["Retry-After"] = str(message["error"]["data"]["retryAfter"])
     status = next((_STATUS_OF[one] for one in type(error).__mro__ if one in _STATUS_OF), 400)
     if challenge:
         headers["WWW-Authenticate"] = challenge
     return HttpAnswer(status, _encoded(message), headers, code=error.code)
+
+
+def refused_message(error: FilepactError, wanted: RequestId | None) -> Message:
+    """The same as a message of the protocol."""
+    data: dict[str, Any] = {"code": error.code}
+    if error.hint:
+        data["hint"] = error.hint
+    if (seconds := error.details.get("retry_after")) is not None:
+        data["retryAfter"] = seconds
+    return error_response(wanted, REFUSED, f"{error.code}: {error.message}", data)
 
 
 def wire_refusal(error: ErrorResponse, data: object = None) -> HttpAnswer:

@@ -1,4 +1,4 @@
-"""The settings of the gateway: the tables `serve`, `realms` and `access`."""
+"""The settings of the gateway: the tables `serve`, `realms` and `access`, and their keys for template and schema."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from urllib.parse import urlsplit
 
 from filepact.config.problems import refusal
+from filepact.config.template import TEXT, TEXTS, between
+from filepact.extension import SettingInfo
 from filepact.values import dataclass, field, late_regex
 
 if TYPE_CHECKING:
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ALGORITHMS",
-    "NUMBERS",
+    "KEYS",
     "TOKEN_TYPES",
     "AccessMode",
     "AccessRule",
@@ -32,7 +34,7 @@ AccessMode = Literal["auto", "review", "read-only"]
 Level = Literal["safe", "moderate", "dangerous"]
 Tier = Literal["essential", "standard", "full"]
 
-NUMBERS: Final[dict[str, tuple[int, int]]] = {
+_NUMBERS: Final[dict[str, tuple[int, int]]] = {
     "workers": (1, 64),
     "megabytes": (1, 64),
     "threads": (1, 256),
@@ -48,7 +50,6 @@ NUMBERS: Final[dict[str, tuple[int, int]]] = {
     "user_megabytes": (1, 100_000),
     "leeway": (0, 300),
 }
-"""The least and the most of each setting that is a number."""
 _LISTS: Final = ("hosts", "origins", "scopes", "algorithms", "token_types", "proxies")
 _TEXTS: Final = ("url", "issuer", "audience", "user_claim", "tokens")
 _RULE: Final = ("users", "claims", "scopes", "realms", "mode", "tier", "max_level")
@@ -73,6 +74,10 @@ _FORMS: Final = (
     ("hosts", _HOST, "host[:port]"),
     ("origins", _ORIGIN, "scheme://host[:port]"),
     ("scopes", _SCOPE, "a scope"),
+    *(
+        (key, late_regex("|".join(map(re.escape, known))), f"one of {', '.join(known)}")
+        for key, known in (("algorithms", ALGORITHMS), ("token_types", TOKEN_TYPES))
+    ),
 )
 
 
@@ -228,7 +233,7 @@ class _Reader:
         self._text, self._name = text, name
 
     def read(self, table: Any, realms: Any, rules: Any) -> GatewaySettings:
-        known = (*NUMBERS, *_LISTS, *_TEXTS)
+        known = (*_NUMBERS, *_LISTS, *_TEXTS)
         chosen = dict(self._table(table, ("serve",), known))
         self._check_numbers(chosen)
         for key in _LISTS:
@@ -258,11 +263,6 @@ class _Reader:
                 raise self._wrong(("serve", key), said)
         if "url" in chosen and not _ORIGIN.fullmatch(chosen["url"]):
             raise self._wrong(("serve", "url"), "is scheme://host[:port], without a path")
-        for key, known in (("algorithms", ALGORITHMS), ("token_types", TOKEN_TYPES)):
-            for one in chosen.get(key, ()):
-                if one not in known:
-                    said = f"{one!r} is not one of {', '.join(known)}"
-                    raise self._wrong(("serve", key), said)
         if chosen.get("algorithms") == ():
             raise self._wrong(("serve", "algorithms"), "has to name one at least")
         for one in chosen.get("proxies", ()):
@@ -335,7 +335,7 @@ class _Reader:
         return tuple(value)
 
     def _check_numbers(self, table: Mapping[str, Any]) -> None:
-        for key, (least, most) in NUMBERS.items():
+        for key, (least, most) in _NUMBERS.items():
             value = table.get(key, least)
             whole = key not in ("drain", "patience", "session_hours", "leeway")
             kinds = (int,) if whole else (int, float)
@@ -346,3 +346,64 @@ class _Reader:
 
     def _wrong(self, path: tuple[str, ...], said: str) -> Exception:
         return refusal(self._text, self._name, path, said)
+
+
+def _number(key: str, about: str) -> SettingInfo:
+    usual = getattr(GatewaySettings(), key)
+    kind = "number" if isinstance(usual, float) else "integer"
+    return SettingInfo("serve", key, f"{usual:g}", about, between(*_NUMBERS[key], kind))
+
+
+KEYS: Final = (
+    SettingInfo("serve", "hosts", "[]", "names by which clients reach the gateway", TEXTS),
+    SettingInfo(
+        *("serve", "origins", "[]", "web pages that may ask it"),
+        {"type": "array", "items": {"type": "string", "pattern": "^https?://"}},
+    ),
+    _number("workers", "its processes"),
+    _number("megabytes", "most that a request may have"),
+    _number("threads", "calls at once of a worker"),
+    _number("drain", "seconds for calls when it ends"),
+    _number("patience", "seconds that a client may take"),
+    SettingInfo(
+        *("serve", "url", "", "where clients reach it; left out, where it listens"),
+        {"type": "string", "pattern": "^https?://"},
+        '"https://files.example.com"',
+    ),
+    SettingInfo(
+        *("serve", "issuer", "", "whose tokens are taken"),
+        {"type": "string", "pattern": "^https?://"},
+        '"https://login.example.com"',
+    ),
+    SettingInfo(
+        *("serve", "audience", "", "for whom they have to be; left out, the realm's address"),
+        {"type": "string"},
+        '"https://files.example.com"',
+    ),
+    SettingInfo(
+        *("serve", "algorithms", '["RS256", "PS256", "ES256", "EdDSA"]', "how they may be signed"),
+        {"type": "array", "items": {"enum": list(ALGORITHMS)}, "minItems": 1},
+    ),
+    SettingInfo(
+        *("serve", "token_types", "[]", "what their `typ` may be; none: as the audience is"),
+        {"type": "array", "items": {"enum": list(TOKEN_TYPES)}},
+        '["at+jwt", "JWT"]',
+    ),
+    _number("leeway", "seconds by which clocks may differ"),
+    SettingInfo("serve", "user_claim", '"sub"', "the claim that names the user", TEXT),
+    SettingInfo("serve", "scopes", "[]", "what every token has to allow", TEXTS),
+    SettingInfo(
+        *("serve", "tokens", "", "a file with tokens of its own"),
+        {"type": "string", "pattern": "^/"},
+        '"/etc/filepact/tokens"',
+    ),
+    SettingInfo("serve", "proxies", "[]", "whose X-Forwarded-For is believed", TEXTS),
+    _number("session_calls", "requests of a session within a minute"),
+    _number("user_calls", "requests of a user within a minute"),
+    _number("session_at_once", "requests of a session at once"),
+    _number("user_at_once", "requests of a user at once"),
+    _number("session_waiting", "calls of a session that wait for others"),
+    _number("user_waiting", "calls of a user that wait for others"),
+    _number("user_megabytes", "most that a user may send within a minute"),
+    _number("session_hours", "hours of a session"),
+)

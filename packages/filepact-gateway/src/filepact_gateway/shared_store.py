@@ -34,12 +34,8 @@ _END: Final = (
 _OVER: Final = "DELETE FROM gateway_ended WHERE until < now()"
 _ENDED: Final = "SELECT session FROM gateway_ended WHERE at > to_timestamp(?)"
 _HEARD: Final = 0.25  # seconds for which what was heard of ended sessions counts
-_LATE: Final = (
-    120.0  # seconds for which a transaction may be under way, so that what it wrote is seen later
-)
-_WHOLE: Final = (
-    3_600.0  # seconds after which all ended sessions are read anew, and what is over is forgotten
-)
+_LATE: Final = 120.0  # seconds for which a transaction may be under way, and not be seen
+_WHOLE: Final = 3_600.0  # seconds after which ended sessions are read anew, and the old forgotten
 
 
 class PostgresGatewayStore:
@@ -144,11 +140,11 @@ class PostgresGatewayStore:
                 tx.run(_OLD, (self._kept,))
             return None if tx.all(_CLAIM, (request, asked)) else tx.one(_FOUND, (request,))
 
-        found = self._database.write(work, durable=True)
-        if found is None:
-            return None
-        before, result = found
-        return str(before), None if result is None else json.loads(result)
+        return _known(self._database.write(work, durable=True))
+
+    def find(self, request: str) -> tuple[str, Any] | None:
+        """As of `SqliteGatewayStore`."""
+        return _known(self._database.read(lambda tx: tx.one(_FOUND, (request,))))
 
     def keep(self, request: str, result: Mapping[str, Any]) -> None:
         """Keep the answer to a request that was claimed."""
@@ -163,3 +159,7 @@ class PostgresGatewayStore:
         """Let go of the database and of what is local."""
         self._database.close()
         self._local.close()
+
+
+def _known(found: tuple[Any, ...] | None) -> tuple[str, Any] | None:
+    return found and (str(found[0]), found[1] and json.loads(found[1]))

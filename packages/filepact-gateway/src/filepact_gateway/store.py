@@ -136,11 +136,12 @@ class SqliteGatewayStore:
         query = "INSERT OR IGNORE INTO answer VALUES (?, ?, ?, NULL) RETURNING 1"
         if self._run(query, (request, asked, now)):
             return None
+        return self.find(request) or self.claim(request, asked)
+
+    def find(self, request: str) -> tuple[str, Any] | None:
+        """What was asked for when a request was claimed, and its answer if that is known; None for neither."""
         found = self._run("SELECT asked, result FROM answer WHERE request = ?", (request,))
-        if not found:
-            return self.claim(request, asked)
-        ((before, result),) = found
-        return str(before), None if result is None else json.loads(result)
+        return next(((str(one), result and json.loads(result)) for one, result in found), None)
 
     def keep(self, request: str, result: Mapping[str, Any]) -> None:
         """Keep the answer to a request that was claimed."""

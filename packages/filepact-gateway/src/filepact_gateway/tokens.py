@@ -57,16 +57,9 @@ class GatewaySession:
     def opening(self) -> Message:
         """The handshake as it would be sent again."""
         name, version = self.client
-        return {
-            "jsonrpc": "2.0",
-            "id": 0,
-            "method": "initialize",
-            "params": {
-                "protocolVersion": self.version,
-                "capabilities": {},
-                "clientInfo": {"name": name, "version": version},
-            },
-        }
+        client = {"name": name, "version": version}
+        told = {"protocolVersion": self.version, "capabilities": {}, "clientInfo": client}
+        return {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": told}
 
 
 class SessionTokens:
@@ -96,9 +89,8 @@ class SessionTokens:
         self.lasts = lasts
         self._has_ended = has_ended
         self._clock = clock
-        self._known: dict[
-            str, list[Any]
-        ] = {}  # ids whose signature was looked at, with what they say
+        # Ids whose signature was looked at, with what they say.
+        self._known: dict[str, list[Any]] = {}
 
     def open(
         self, version: str, client: tuple[str, str], *, user: str, realm: str

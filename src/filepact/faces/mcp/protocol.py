@@ -303,8 +303,7 @@ class ServerProtocol:
         client = self._client_of(meta)
         apps = self._apps_of(meta) if isinstance(client, str) else client.apps
         shape = _SERVED_MODERN.get(method) or (_RESOURCES.get(method) if apps else None)
-        if self._facts.has_tasks:
-            shape = shape or _TASKS.get(method)
+        shape = shape or _TASKS.get(method)
         if shape is None:
             return _unknown(wanted, method)
         if isinstance(client, str):
@@ -336,7 +335,7 @@ class ServerProtocol:
             if (wrong := _ENVELOPE(meta)) is not None:
                 return f"._meta{wrong}"
             modes = elicitation_modes(capabilities, MODERN_VERSION)
-            knows_tasks = self._facts.has_tasks and knows(capabilities, TASKS_KEY) is not None
+            knows_tasks = knows(capabilities, TASKS_KEY) is not None
             facts = actor_named(client), modes, self._apps_of(meta), knows_tasks
             self._known = told, _Client(*facts)
         return self._known[1]

@@ -211,7 +211,6 @@ class ServerInfo:
         tools: Gives the tools as the protocol lists them.
         leaving: Gives the names of those whose changes may be left waiting.
         app: Makes the HTML of the frame of the review; None where there is none.
-        has_tasks: Whether a call that takes long may be answered with the name of a task.
     """
 
     def __init__(
@@ -223,9 +222,7 @@ class ServerInfo:
         tools: Callable[[], Sequence[dict[str, Any]]],
         leaving: Callable[[], frozenset[str]] = frozenset,
         app: Callable[[], str] | None = None,
-        has_tasks: bool = False,
     ) -> None:
-        self.has_tasks = has_tasks
         self._leaving = leaving
         self._app = app
         self.name = name
@@ -267,9 +264,7 @@ class ServerInfo:
 
     def discovered(self, *, apps: bool = False) -> dict[str, Any]:
         """The answer to ``server/discover``."""
-        plain: dict[str, Any] = {**_CAPABILITIES}
-        if self.has_tasks:
-            plain["extensions"] = {TASKS_KEY: {}}
+        plain: dict[str, Any] = {**_CAPABILITIES, "extensions": {TASKS_KEY: {}}}
         return self.modern(
             {
                 "supportedVersions": [*VERSIONS],

@@ -8,11 +8,7 @@ from contextlib import ExitStack, suppress
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
-from filepact.faces.mcp.calls import (
-    WORKERS,
-    CallExecutor,
-    ToolExecutor,
-)
+from filepact.faces.mcp.calls import WORKERS, CallExecutor, ToolExecutor
 from filepact.faces.mcp.clients import ClientFolders, ClientQuestions
 from filepact.faces.mcp.protocol import (
     CancelCall,
@@ -114,7 +110,6 @@ def serve(  # noqa: PLR0913 - what a server is made of, by name
         tools=tools.described,
         leaving=tools.leaving,
         app=None if app is None else lambda: app().document(),
-        has_tasks=True,
     )
     over: SimpleQueue[bool] = SimpleQueue()  # which a signal's handler may use at any moment
     with ExitStack() as stack:

@@ -22,9 +22,11 @@ if TYPE_CHECKING:
     from filepact.faces.mcp.results import ServerInfo, ToolResponse
     from filepact.wire.messages import Message
 
-__all__ = ["Task", "TaskList"]
+__all__ = ["KEPT", "NO_TASK", "Task", "TaskList", "TaskState", "came_of", "described"]
 
-_KEPT: Final = 3_600.0  # seconds that a task is kept after its end
+KEPT: Final = 3_600.0  # seconds that a task is kept after its end
+NO_TASK: Final = "there is no such task, or it is over for more than an hour"
+TaskState = Literal["working", "input_required", "completed", "failed", "cancelled"]
 _MOST: Final = 200  # tasks that are over, of one client
 _POLL: Final = 1_000  # milliseconds after which asking again makes sense
 
@@ -46,7 +48,7 @@ class Task:
     request: ToolRequest
     cancel: Callable[[], None]
     name: str = field(default_factory=lambda: secrets.token_urlsafe(18))
-    status: Literal["working", "input_required", "completed", "failed", "cancelled"] = "working"
+    status: TaskState = "working"
     since: tuple[float, float] = (0.0, 0.0)
     outcome: Mapping[str, Any] = field(default_factory=dict)
     sent: Callable[[], None] | None = None
@@ -77,27 +79,26 @@ class TaskList:
         with self._lock:
             self._forget(now)
             self._tasks[task.name] = task
-        told = self._facts.modern(_described(task)) | {"resultType": "task"}
+        told = self._facts.modern(described(task.name, task.status, task.since)) | {
+            "resultType": "task"
+        }
         return task, response(request.id, told)
 
     def end(self, task: Task, answer: ToolResponse, *, cancelled: bool) -> None:
         """Keep what came of a task: its result, a failure, or a question for the person."""
-        result = answer.message.get("result")
+        result: Any = answer.message.get("result")
         with self._lock:
             task.since = task.since[0], self._now()
             task.sent, task.lost = answer.sent, answer.lost
-            if not isinstance(result, dict):
-                task.status, task.outcome = "failed", {"error": answer.message["error"]}
-            elif result.get("resultType") == "input_required" and not cancelled:
+            asks = isinstance(result, dict) and result.get("resultType") == "input_required"
+            if asks and not cancelled:
                 task.asked += 1  # No key is used again within a task.
                 requests = result["inputRequests"].items()
                 asked = {f"{task.asked}.{key}": request for key, request in requests}
                 task.status, task.outcome = "input_required", {"inputRequests": asked}
                 task.state, task.answers = result["requestState"], {}
-            elif cancelled and (result.get("isError") or "content" not in result):
-                task.status, task.outcome = "cancelled", {}
             else:
-                task.status, task.outcome = "completed", {"result": result}
+                task.status, task.outcome = came_of(answer.message, cancelled=cancelled)
 
     def answer(
         self, asked: TaskRequest, go_on: Callable[[Task, str, Mapping[str, object]], None]
@@ -109,10 +110,9 @@ class TaskList:
             self._forget(self._now())
             task = self._tasks.get(asked.task)
             if task is None:
-                said = "there is no such task, or it is over for more than an hour"
-                return error_response(asked.id, INVALID_PARAMS, said)
+                return error_response(asked.id, INVALID_PARAMS, NO_TASK)
             if asked.method == "tasks/get":
-                told = {**_described(task), **task.outcome}
+                told = {**described(task.name, task.status, task.since), **task.outcome}
                 if task.status == "completed":
                     after, task.sent = task.sent, None
             elif asked.method == "tasks/cancel":
@@ -141,7 +141,7 @@ class TaskList:
     def _forget(self, now: float) -> None:
         """Drop what has been over for long, and what nobody answered; there are never too many."""
         over = [one for one in self._tasks.values() if one.status != "working"]
-        late = [one for one in over if one.since[1] + _KEPT < now]
+        late = [one for one in over if one.since[1] + KEPT < now]
         self._drop({*late, *over[: max(len(over) - _MOST, 0)]})
 
     def _drop(self, tasks: Iterable[Task]) -> None:
@@ -151,11 +151,20 @@ class TaskList:
                 task.lost()
 
 
-def _described(task: Task) -> dict[str, Any]:
-    began, changed = (datetime.fromtimestamp(one, UTC).isoformat() for one in task.since)
+def came_of(message: Message, *, cancelled: bool) -> tuple[TaskState, Mapping[str, Any]]:
+    """Tell what the answer to a call makes of its task, and what a client is told of that beside it."""
+    result = message.get("result")
+    if not isinstance(result, dict):
+        return "failed", {"error": message["error"]}
+    if cancelled and (result.get("isError") or "content" not in result):
+        return "cancelled", {}
+    return "completed", {"result": result}
+
+
+def described(name: str, status: str, since: tuple[float, float]) -> dict[str, Any]:
+    """A task as the protocol shows it, by when it began and when something last changed."""
+    began, changed = (datetime.fromtimestamp(one, UTC).isoformat() for one in since)
     # While it goes on there is no end to be told.
-    left = (
-        None if task.status == "working" else int(1_000 * (task.since[1] - task.since[0] + _KEPT))
-    )
+    left = None if status == "working" else int(1_000 * (since[1] - since[0] + KEPT))
     times = {"createdAt": began, "lastUpdatedAt": changed, "ttlMs": left, "pollIntervalMs": _POLL}
-    return {"taskId": task.name, "status": task.status, **times}
+    return {"taskId": name, "status": status, **times}
