@@ -7,8 +7,8 @@ import re
 from typing import TYPE_CHECKING, Any, Final, Literal
 from urllib.parse import urlsplit
 
+from filepact.config.keys import TEXT, TEXTS, between
 from filepact.config.problems import refusal
-from filepact.config.template import TEXT, TEXTS, between
 from filepact.extension import SettingInfo
 from filepact.values import dataclass, field, late_regex
 
