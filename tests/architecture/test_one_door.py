@@ -55,11 +55,8 @@ STATE = "the state folder, which lies outside every root"
 # Module, what it may use, why. A name ending in "." allows all beneath it.
 ALLOWED: dict[str, dict[str, str]] = {
     "config.folders": dict.fromkeys(
-        (
-            *("os.environ.get", "os.getcwd", "os.path.expanduser", "pathlib.Path().expanduser"),
-            "platformdirs.",
-        ),
-        "where the state folder is; names only",
+        ("os.environ.get", "os.getcwd", "os.path.expanduser", "pathlib.Path().expanduser"),
+        "where a person's folders are; names only",
     )
     | dict.fromkeys(
         ("open", "os.path.isfile", "os.path.realpath", "os.stat"),
@@ -74,7 +71,6 @@ ALLOWED: dict[str, dict[str, str]] = {
             ),
             "the settings files of the person and the system, before any root is opened",
         ),
-        "platformdirs.": "where they are, and the person's state folder",
     },
     "faces.hooks.client": {
         **dict.fromkeys(

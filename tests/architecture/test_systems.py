@@ -30,11 +30,10 @@ ALLOWED = {
     "fs.path_form": "each system takes other names for something else",
     "fs.state": "the name of the machine, and nothing of the system",
     "supervisor": "a process that starts without anything of ours: Linux alone hands orphans on",
-    "config.folders": "folders of a person, which platformdirs knows, and Linux' without loading it",
-    "config.person": "the same",
+    "wire.uris": "paths have another form, and so have their URIs",
+    "config.folders": "folders of a person and of agents",
     "faces.hooks.daemon": "Linux alone tells that a process has ended which is not a child",
     "faces.hooks.turn_errors": "a socket without a file, which Linux alone has",
-    "faces.cli.hosts": "folders of agents, which differ",
     "faces.cli.doctor": "says it",
 }
 """Modules that ask, and why each may."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-HEAVY = ("pydantic", "mcp", "apsw", "re2", "regex", "backports", "asyncio", "anyio", "platformdirs")
+HEAVY = ("pydantic", "mcp", "apsw", "re2", "regex", "backports", "asyncio", "anyio")
 
 
 def commands(
@@ -98,10 +98,10 @@ def test_help_loads_nothing_heavy() -> None:
 @pytest.mark.parametrize(
     ("words", "needed"),
     [
-        (["setup"], {"platformdirs"}),
+        (["setup"], set()),
         (["completion", "bash"], set()),
-        (["log"], {"apsw", "re2", "regex", "backports", "pydantic", "platformdirs"}),
-        (["read", "x"], {"apsw", "re2", "regex", "backports", "pydantic", "platformdirs"}),
+        (["log"], {"apsw", "re2", "regex", "backports", "pydantic"}),
+        (["read", "x"], {"apsw", "re2", "regex", "backports", "pydantic"}),
     ],
 )
 def test_a_command_loads_no_more_than_it_needs(

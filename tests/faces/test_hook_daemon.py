@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from filepact.app import open_workspace
-from filepact.config.folders import SET_UP_FILE, set_up_bytes, state_folder
+from filepact.config.folders import SET_UP_FILE, set_up_bytes
 from filepact.config.settings import Settings
 from filepact.domain.operation import Actor, Session
 from filepact.faces.hooks import client
@@ -529,16 +529,6 @@ def test_words_that_are_not_understood_are_explained_and_never_exit_with_two(hoo
     assert done.returncode == 1
     assert b"nobody" in done.stderr
     assert done.stdout == b""
-
-
-def test_the_state_folder_is_where_the_usual_package_says(tmp_path, monkeypatch):
-    from platformdirs import user_state_dir  # noqa: PLC0415
-
-    monkeypatch.delenv("FILEPACT_STATE_DIR", raising=False)
-    for base in ("", " ", str(tmp_path)):
-        monkeypatch.setenv("XDG_STATE_HOME", base)
-        assert state_folder() == user_state_dir("filepact", appauthor=False)
-    assert state_folder("x/") == str(Path.cwd() / "x")
 
 
 @BARE_PYTHON

@@ -1,6 +1,6 @@
-"""Where a person's state folder is, and in which folders agents are guarded.
+"""Where a person's folders are, those of agents, and in which folders agents are guarded.
 
-A hook asks both at every event, so this loads next to nothing.
+A hook asks for some at every event, so this loads next to nothing.
 """
 
 from __future__ import annotations
@@ -14,11 +14,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SET_UP_FILE",
+    "agents_place",
     "project_folder",
     "read_set_up",
     "set_up_bytes",
     "set_up_root",
     "state_folder",
+    "usual_folder",
 ]
 
 SET_UP_FILE = "set-up"
@@ -35,14 +37,44 @@ def state_folder(named: str | None = None) -> str:
     if named:
         path = os.path.join(os.getcwd(), os.path.expanduser(named))
         return path.rstrip("/") or "/"
-    if sys.platform.startswith("linux"):
-        # As platformdirs says, which takes longer to load than all the rest of a hook.
-        base = os.environ.get("XDG_STATE_HOME", "")
-        base = base if base.strip() else os.path.expanduser("~/.local/state")
-        return os.path.join(base, "filepact")
-    from platformdirs import user_state_dir  # noqa: PLC0415 - only where nothing was named
+    return usual_folder("state")
 
-    return user_state_dir("filepact", appauthor=False)
+
+_USUAL = {
+    "administrator": ("XDG_CONFIG_DIRS:/etc/xdg", "/Library", "PROGRAMDATA:C:/ProgramData"),
+    "data": ("XDG_DATA_HOME:~/.local/share", "~/Library", "LOCALAPPDATA:~/AppData/Local"),
+    "settings": ("XDG_CONFIG_HOME:~/.config", "~/Library", "APPDATA:~/AppData/Roaming"),
+    "state": ("XDG_STATE_HOME:~/.local/state", "~/Library", "LOCALAPPDATA:~/AppData/Local"),
+}
+
+
+def usual_folder(what: str, system: str = sys.platform) -> str:
+    """Where a system has one kind of what we keep, if no variable names another place for that kind."""
+    elsewhere, macos, windows = _USUAL[what]
+    variable, _, usual = (windows if system == "win32" else elsewhere).partition(":")
+    said = os.environ.get(variable, "")
+    said = said.split(os.pathsep)[0] if what == "administrator" and system != "win32" else said
+    if system == "darwin":
+        usual = f"{macos}/Application Support"
+    base = said if said.strip() else os.path.expanduser(usual)
+    if system == "win32":
+        from ntpath import normpath  # noqa: PLC0415 - there alone
+
+        return normpath(f"{base}/filepact")
+    return os.path.join(base, "filepact")
+
+
+_AGENTS = {
+    "~/.config/Claude": ("~/Library/Application Support/Claude", "~/AppData/Roaming/Claude"),
+    "/etc/claude-code": ("/Library/Application Support/ClaudeCode", "C:/Program Files/ClaudeCode"),
+    "~/.config/zed": ("~/.config/zed", "~/AppData/Roaming/Zed"),
+}
+
+
+def agents_place(folder: str, system: str = sys.platform) -> str:
+    """Where an agent has, on macOS and on Windows, what it has in this folder on Linux."""
+    macos, windows = _AGENTS[folder]
+    return {"darwin": macos, "win32": windows}.get(system, folder)
 
 
 def read_set_up(state: str) -> list[tuple[str, str, str]]:

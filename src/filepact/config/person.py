@@ -8,12 +8,11 @@ or understood stops everything, for nobody knows what it would have forbidden.
 from __future__ import annotations
 
 import os
-import sys
 from contextlib import suppress
 from stat import S_ISREG
 from typing import TYPE_CHECKING, Any
 
-from filepact.config.folders import state_folder
+from filepact.config.folders import state_folder, usual_folder
 from filepact.config.layers import PatternFolders, RuleSet, SettingsSource, exactly
 from filepact.config.rule_files import read_source
 from filepact.config.settings import Settings, parse_settings
@@ -45,16 +44,6 @@ __all__ = [
 
 _FILE = "filepact.toml"
 _LARGEST = 1_048_576
-
-
-def _data_folder() -> str:
-    if sys.platform.startswith("linux"):
-        # As platformdirs says, which takes its time to load.
-        said = os.environ.get("XDG_DATA_HOME", "")
-        return _tidied(f"{said if said.strip() else os.path.expanduser('~/.local/share')}/filepact")
-    from platformdirs import user_data_dir  # noqa: PLC0415 - as said
-
-    return user_data_dir("filepact", appauthor=False)
 
 
 def home_folder() -> str | None:
@@ -143,8 +132,8 @@ def own_places(state: str, named: str | None = None) -> RuleSet:
         named: The person's settings file, if it is not the usual one.
     """
     file = _person_file(named)
-    folders = {state, state_folder(), _data_folder(), os.path.dirname(_usual("person"))}
-    folders |= {os.path.dirname(_usual("administrator"))}
+    folders = {state, state_folder(), usual_folder("data")}
+    folders |= {os.path.dirname(_usual(layer)) for layer in ("person", "administrator")}
     why = "filepact keeps there what it guards with"
     places = {(one, "**") for folder in folders for one in (folder, os.path.realpath(folder))}
     for path in (file, os.path.realpath(file)):
@@ -193,10 +182,8 @@ def rule_files(named: str | None = None) -> Iterator[tuple[SettingsSource, str]]
     for layer in layers:
         path = _person_file(named) if layer == "person" else _usual(layer)
         if _exists(path) or (layer == "person" and _named(named)):
-            source, text = (
-                SettingsSource(layer, path, folders=_folders(), above=above),
-                settings_text(path),
-            )
+            source = SettingsSource(layer, path, folders=_folders(), above=above)
+            text = settings_text(path)
             yield source, text
             if layer == "administrator":
                 # What is wrong with it is told already to whoever asked for this.
@@ -237,18 +224,8 @@ def _source(layer: Layer, path: str) -> SettingsSource:
 
 def _usual(layer: Layer) -> str:
     """The usual path of a settings file."""
-    if sys.platform.startswith("linux"):
-        # As platformdirs says, which takes its time to load.
-        if layer == "administrator":
-            said = os.environ.get("XDG_CONFIG_DIRS", "").split(os.pathsep)[0]
-            return _tidied(f"{said if said.strip() else '/etc/xdg'}/filepact/{_FILE}")
-        said = os.environ.get("XDG_CONFIG_HOME", "")
-        said = said if said.strip() else os.path.expanduser("~/.config")
-        return _tidied(f"{said}/filepact/{_FILE}")
-    from platformdirs import site_config_dir, user_config_dir  # noqa: PLC0415 - as said
-
-    folder = site_config_dir if layer == "administrator" else user_config_dir
-    return os.path.join(folder("filepact", appauthor=False), _FILE)
+    folder = usual_folder("settings" if layer == "person" else "administrator")
+    return _tidied(f"{folder}/{_FILE}")
 
 
 def _administrator() -> Settings:
@@ -263,10 +240,8 @@ def _exists(path: str) -> bool:
     # Whatever else is in the way, such as rights, is for reading to tell.
     try:
         os.stat(path)
-    except FileNotFoundError:
-        return False
-    except OSError:
-        return True
+    except OSError as error:
+        return not isinstance(error, FileNotFoundError)
     return True
 
 

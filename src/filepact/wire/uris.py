@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import os
+import sys
 
 __all__ = ["path_named", "path_of", "uri_of"]
 
 _HERE = ("", "localhost")
 
 
-def uri_of(path: str) -> str:
+def uri_of(path: str, system: str = sys.platform) -> str:
     """The URI of an absolute path."""
     from urllib.parse import quote_from_bytes  # noqa: PLC0415 - not before there is a URI
 
+    if system == "win32":
+        path = path.replace("\\", "/")
+        path = path[2:] if path.startswith("//") else f"/{path}"
     return "file://" + quote_from_bytes(os.fsencode(path), safe="/-._~")
 
 
-def path_of(uri: object) -> str | None:
+def path_of(uri: object, system: str = sys.platform) -> str | None:
     """The path of a URI, decoded once and without dot segments; None when it names no local file.
 
     ``#`` and ``?`` are part of the path: many programs do not escape them, and what is cut off
@@ -25,18 +29,33 @@ def path_of(uri: object) -> str | None:
     scheme, _, rest = uri.partition(":") if isinstance(uri, str) else ("", "", "")
     if scheme.lower() != "file":
         return None
+    windows = system == "win32"
+    rest = rest.replace("\\", "/") if windows else rest
     if rest.startswith("//"):
         authority, slash, below = rest[2:].partition("/")
-        if authority.lower() not in _HERE:
+        if authority.lower() in _HERE:
+            rest = slash + below
+        elif not windows:
             return None
-        rest = slash + below
     from urllib.parse import unquote_to_bytes  # noqa: PLC0415 - as above
 
     try:
         path = os.fsdecode(unquote_to_bytes(rest))
     except UnicodeEncodeError:
         return None  # It holds half a character.
+    if windows:
+        return _path_there(path)
     return os.path.normpath(path) if path.startswith("/") and "\0" not in path else None
+
+
+def _path_there(path: str) -> str | None:
+    """The path on Windows of what a URI has behind its scheme and machine; a share stays one, to be refused as that."""
+    from ntpath import isabs, normpath, splitdrive  # noqa: PLC0415 - there alone
+
+    named = path.lstrip("/\\")
+    share = len(path) - len(named) > 1 and named[1:2] != ":"
+    there = normpath(f"\\\\{named}" if share else named)
+    return there if "\0" not in there and splitdrive(there)[0] and isabs(there) else None
 
 
 def path_named(name: str) -> str:

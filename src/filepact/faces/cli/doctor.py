@@ -67,7 +67,6 @@ _STYLES: dict[str, Style] = {"ok": "good", "none": "dim", "warn": "warn", "fail"
 _PACKAGES = {
     "apsw": "apsw",
     "google-re2": "re2",
-    "platformdirs": "platformdirs",
     "pydantic": "pydantic",
     "regex": "regex",
     "tree-sitter": "tree_sitter",
@@ -333,45 +332,29 @@ def check_guard(guard: GuardSettings) -> CheckResult:
 
 def check_state(state: str) -> Iterator[CheckResult]:
     """The state folder as it is before anything opens it."""
+    name, elsewhere = "state folder", "Choose another with --state or FILEPACT_STATE_DIR."
     try:
         found = Path(state).stat()
     except FileNotFoundError:
-        yield CheckResult("state folder", "ok", f"{state} is not there yet, and made when needed")
+        yield CheckResult(name, "ok", f"{state} is not there yet, and made when needed")
         return
     except OSError as error:
-        yield CheckResult(
-            "state folder",
-            "fail",
-            f"{state}: {error.strerror}",
-            "Choose another with --state or FILEPACT_STATE_DIR.",
-        )
+        yield CheckResult(name, "fail", f"{state}: {error.strerror}", elsewhere)
         return
     mode = stat.S_IMODE(found.st_mode)
     if sys.platform != "win32" and found.st_uid != os.geteuid():
-        yield CheckResult(
-            "state folder",
-            "fail",
-            f"{state} belongs to another user",
-            "Choose another with --state or FILEPACT_STATE_DIR.",
-        )
+        yield CheckResult(name, "fail", f"{state} belongs to another user", elsewhere)
     elif mode & 0o077:
-        yield CheckResult(
-            "state folder",
-            "fail" if mode & 0o022 else "warn",
-            f"{state} is open to other users (mode {mode:o})",
-            f"chmod 700 {state}",
-        )
+        said = f"{state} is open to other users (mode {mode:o})"
+        yield CheckResult(name, "fail" if mode & 0o022 else "warn", said, f"chmod 700 {state}")
     else:
-        yield CheckResult("state folder", "ok", f"{state}, yours alone")
+        yield CheckResult(name, "ok", f"{state}, yours alone")
     rescued = Path(state, "rescued")
     kept = len(list(rescued.iterdir())) if rescued.is_dir() else 0
     if kept:
-        yield CheckResult(
-            "rescued texts",
-            "warn",
-            f"{kept} in {rescued}: written by other programs while a file was replaced",
-            "Look whether something in them is missed, then remove them.",
-        )
+        said = f"{kept} in {rescued}: written by other programs while a file was replaced"
+        after = "Look whether something in them is missed, then remove them."
+        yield CheckResult("rescued texts", "warn", said, after)
 
 
 def check_room(state: str) -> Iterator[CheckResult]:
@@ -380,19 +363,13 @@ def check_room(state: str) -> Iterator[CheckResult]:
         return
     free = shutil.disk_usage(state).free
     if free < _ROOM:
-        yield CheckResult(
-            "state disk",
-            "fail" if free < _LEAST_ROOM else "warn",
-            f"{size(free)} are free on the disk with {state}",
-            "Make room there: without it no change is made.",
-        )
+        level: Level = "fail" if free < _LEAST_ROOM else "warn"
+        said = f"{size(free)} are free on the disk with {state}"
+        after = "Make room there: without it no change is made."
+        yield CheckResult("state disk", level, said, after)
     if not os.access(state, os.W_OK):
-        yield CheckResult(
-            "state disk",
-            "warn",
-            f"{state} can only be read",
-            "Nothing can be changed or taken back until it can be written.",
-        )
+        after = "Nothing can be changed or taken back until it can be written."
+        yield CheckResult("state disk", "warn", f"{state} can only be read", after)
 
 
 def check_journal(state: str, tell: Callable[[str], None]) -> Iterator[CheckResult]:

@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from filepact.config.folders import state_folder
+from filepact.config.folders import agents_place, state_folder
 from filepact.faces.cli import isolated_command
 from filepact.faces.cli.hook_command import EXIT, GONE, NAMED, filled, hook_text
 from filepact.text.settings_edit import OWN
@@ -187,17 +187,10 @@ def _group(command: str = "{hook} || {or}") -> dict[str, Any]:
 
 _BY_EVENT: Final = "{hook} --event {event} || {or}"
 
-_DESKTOP: Final = (
-    "~/Library/Application Support/Claude" if sys.platform == "darwin" else "~/.config/Claude"
-)
-
 _CLAUDE_PROJECT: Final = (".claude/settings.json", ".claude/settings.local.json")
 _CLAUDE_SETTINGS: Final = ("~/.claude/settings.json", *_CLAUDE_PROJECT)
-_CLAUDE_MANAGED: Final = (
-    "/Library/Application Support/ClaudeCode/managed-settings.json"
-    if sys.platform == "darwin"
-    else "/etc/claude-code/managed-settings.json"
-)
+_CLAUDE_MANAGED: Final = f"{agents_place('/etc/claude-code')}/managed-settings.json"
+_ZED: Final = f"{agents_place('~/.config/zed')}/settings.json"
 
 _PLUGIN: Final = """\
 // Written by `filepact setup opencode`; `filepact setup opencode --remove` takes it away.
@@ -480,12 +473,12 @@ HOSTS: Final = (
         title="Zed",
         programs=("zed", "zeditor"),
         server=HostFile(
-            "~/.config/zed/settings.json",
+            _ZED,
             {"context_servers": {OWN: {"source": "custom", **_ENTRY, "env": {}}}},
         ),
         only=(
             HostFile(
-                "~/.config/zed/settings.json",
+                _ZED,
                 {
                     "agent": {
                         "tool_permissions": {
@@ -524,7 +517,7 @@ HOSTS: Final = (
         name="claude-desktop",
         title="Claude Desktop",
         programs=("claude-desktop",),
-        server=HostFile(f"{_DESKTOP}/claude_desktop_config.json", _SERVERS),
+        server=HostFile(f"{agents_place('~/.config/Claude')}/claude_desktop_config.json", _SERVERS),
         inside=False,
         trust="Quit Claude Desktop and start it again.",
         tools=False,
@@ -536,6 +529,7 @@ _MOVED: Final = {
     "~/.codex": "CODEX_HOME",
     "~/.copilot": "COPILOT_HOME",
     "~/.config": "XDG_CONFIG_HOME",
+    "~/AppData/Roaming": "APPDATA",
 }
 """Folders of settings that a variable of the host moves elsewhere."""
 
