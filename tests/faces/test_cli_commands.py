@@ -644,8 +644,8 @@ def test_what_came_past_the_doors_is_named_in_the_log_and_can_be_undone(cli: Com
     workspace.close()
     assert looked.operation is not None
     assert looked.lost is not None
-    assert cli("log").out.count("1 file changed past the doors") == 2
-    assert "none: past the doors" in cli("show", looked.operation.id).out
+    assert cli("log").out.count("1 file changed without filepact") == 2
+    assert "none: without filepact" in cli("show", looked.operation.id).out
     assert "was not kept" in cli("show", looked.lost.id).out
     assert cli.json("show", looked.lost.id)["added"] == 0
     assert "id_rsa" in cli("diff", looked.lost.id).out
@@ -709,7 +709,7 @@ def test_a_list_says_what_was_done_to_which_files_and_names_what_is_gone(cli: Co
     kinds = [" ".join(line.partition(" you ")[2].split()) for line in cli("log").out.splitlines()]
     assert kinds == [
         "delete old.txt +0 -1",
-        "move new.txt -> old.txt +0 -0",
+        "move new.txt -> old.txt",
         "change deletes windows.txt, new.txt (new), src/app.py +2 -3",
     ]
 

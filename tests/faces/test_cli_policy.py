@@ -293,7 +293,7 @@ def test_explain_answers_for_reading_and_for_writing_at_once(
     # Reading is refused by a rule that does not cover writing, or the other way round.
     apart = cli("explain", "a.sql").out
     assert "reading it is allowed" in apart
-    assert "writing it is allowed once" in apart
+    assert "\n\na.sql: writing it is allowed once" in apart
     facts = explained(cli, "a.sql")
     assert (facts["action"], facts["verdict"]) == ("write", "ask")
     assert (facts["reading"]["action"], facts["reading"]["verdict"]) == ("read", "allow")

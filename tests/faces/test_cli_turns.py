@@ -86,7 +86,13 @@ def test_what_is_no_time_or_lies_ahead_is_refused(said: str) -> None:
 def test_turns_are_listed_with_their_files_within_eighty_columns(cli: CommandLine) -> None:
     long = f"src/{'deep/' * 20}module.py"
     act(cli, ("turn-one", "a.txt", "1\n"), ("turn-one", "a.txt", "1\n2\n"), ("", "b.txt", "b\n"))
-    act(cli, ("turn-two", "b.txt", None), ("turn-two", long, "x\n"), ("turn-two", "a.txt", "1\n"))
+    act(
+        cli,
+        ("turn-two", "empty.txt", ""),
+        ("turn-two", "b.txt", None),
+        ("turn-two", long, "x\n"),
+        ("turn-two", "a.txt", "1\n"),
+    )
     said = cli("log", "--turns").out
     heads = [line for line in said.splitlines() if not line.startswith("     ")]
     assert [re.search(r"(turn|session) \S+", line)[0] for line in heads] == [  # type: ignore[index]
@@ -97,10 +103,12 @@ def test_turns_are_listed_with_their_files_within_eighty_columns(cli: CommandLin
     assert [line[:3] for line in heads] == ["  1", "  -", "  2"]
     assert max(map(len, said.splitlines())) <= 80
     assert re.search(r"deleted +b\.txt", said)
+    assert "+0 -0" not in said
     known = cli.json("log", "--turns", "-n", "1")["turns"]
     assert [one["number"] for one in known] == [1]
     assert [(one["path"], one["change"], one["removed"]) for one in known[0]["files"]] == [
         ("b.txt", "delete", 1),
+        ("empty.txt", "create", 0),
         (long, "create", 0),
         ("a.txt", "modify", 1),
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ import pytest
 
 from tests.faces.envelopes import handshake, modern
 from tests.installed import copy_into
+from tests.terminal import on_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -142,3 +144,12 @@ def test_a_review_that_needs_an_extra_names_it(run: Run, words: list[str]) -> No
     refused = run(*words, "--json")
     assert refused.returncode != 0
     assert "error" in json.loads(refused.stdout)
+
+
+def test_a_review_in_plain_lines_says_what_fills_the_screen(packages: Path, tmp_path: Path) -> None:
+    variables = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin", "PYTHONPATH": str(packages)}
+    command = [sys.executable, "-S", "-m", "filepact", "review"]
+    (tmp_path / "project").mkdir()
+    code, shown = on_terminal(command, cwd=tmp_path / "project", env=variables | {"TERM": "xterm"})
+    assert code == 0, shown
+    assert re.search(r"^  .*\binstall\b.*filepact\[review\]", shown, re.MULTILINE), shown

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -211,6 +212,22 @@ def test_a_word_that_needs_one_more_lists_them(terminal: CommandLine, word: str)
     below = [name for name, _ in commands() if name.startswith(f"{word} ")]
     assert below
     assert [name for name in below if f"filepact {name} " not in said.err] == []
+
+
+@pytest.mark.parametrize("word", ["policy", "config", "audit"])
+def test_what_a_list_says_goes_on_below_itself(terminal: CommandLine, word: str) -> None:
+    _, *lines = terminal(word).err.splitlines()
+    (column,) = {len(found[0]) for line in lines if (found := re.match(r"  filepact .*?  +", line))}
+    further = [line for line in lines if not line.startswith("  filepact ")]
+    assert further
+    assert {len(line) - len(line.lstrip()) for line in further} == {column}
+
+
+def test_what_a_check_of_all_says_fits_a_line_in_a_pipe_too(cli: CommandLine) -> None:
+    said = cli("doctor", "--all").out.splitlines()
+    # A path may be longer than a line, and is not torn; nor is a command.
+    assert [line for line in said if len(line) > WIDTH and line.endswith(".")] == []
+    assert [line for line in said if len(line) > WIDTH and line[:5].strip()] == []
 
 
 def test_a_number_with_a_dash_is_how_many_the_log_shows(cli: CommandLine) -> None:

@@ -20,6 +20,7 @@ from filepact.faces.cli import setup as command
 from filepact.faces.cli.connections import connections
 from filepact.faces.cli.hook_command import command_lines
 from filepact.faces.cli.hosts import HOSTS, host_place
+from filepact.faces.cli.screen import Terminal
 from filepact.faces.hooks.agents import AGENTS
 from filepact.text import json_edit
 from tests import forked
@@ -486,6 +487,15 @@ def test_setup_ends_with_what_to_type_next_and_what_is_not_covered(cli: CommandL
     said = cli("setup", "claude", "--write", "--unattended").out.splitlines()[-4:]
     for word, line in zip(("claude", "Ask", "filepact undo --turn", "docs/"), said, strict=True):
         assert word in line
+
+
+def test_what_setup_ends_with_fits_a_terminal(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Terminal, "columns", 80)
+    said = cli("setup", "claude", "--write", "--unattended").out
+    after = said[said.index("Connected: ") :].splitlines()
+    assert [line for line in after if len(line) > 80] == []
 
 
 def test_a_file_that_its_program_does_not_read_is_told(cli: CommandLine, home: Path) -> None:

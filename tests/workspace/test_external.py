@@ -73,7 +73,7 @@ def test_changed_made_and_removed_files_are_one_operation_that_can_be_undone(
     operation = workspace.log()[0]
     assert operation == looked.operation
     assert (operation.tool, operation.state, operation.session) == ("outside", "applied", session)
-    assert operation.summary == "4 files changed past the doors"
+    assert operation.summary == "4 files changed without filepact"
     assert outside.detect(session) == ChangeList()
 
     workspace.undo(PERSON, dry_run=False)

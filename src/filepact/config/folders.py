@@ -54,8 +54,7 @@ def usual_folder(what: str, system: str = sys.platform) -> str:
     variable, _, usual = (windows if system == "win32" else elsewhere).partition(":")
     said = os.environ.get(variable, "")
     said = said.split(os.pathsep)[0] if what == "administrator" and system != "win32" else said
-    if system == "darwin":
-        usual = f"{macos}/Application Support"
+    usual = f"{macos}/Application Support" if system == "darwin" else usual
     base = said if said.strip() else os.path.expanduser(usual)
     if system == "win32":
         from ntpath import normpath  # noqa: PLC0415 - there alone

@@ -406,7 +406,7 @@ class BufferWriter:
             path = meant.path
             for last in self._store.operations(root=path.root, path=path.path, limit=1):
                 if all(change.after != stored.revision for change in last.changes.changes):
-                    summary = f"{location.shown} written past the doors"
+                    summary = f"{location.shown} written without filepact"
                     self._adopt(session, PAST_THE_DOORS, summary, meant.revision, stored)
             change = FileChange(path, stored.revision, meant.revision)
             contents = {one.revision.content: one.data for one in (stored, meant)}

@@ -53,7 +53,7 @@ __all__ = ["ChangeList", "ExternalChanges", "KnownFileLimits"]
 
 _SAVED_TOGETHER: Final = 256  # files that are read, with a store
 _WAYS: Final = {
-    PAST_THE_DOORS: "past the doors",
+    PAST_THE_DOORS: "without filepact",
     BY_NOBODY: "outside of any call",
     UNOBSERVED: "while nothing looked",
 }

@@ -362,7 +362,7 @@ def _turn_named(store: JournalStore, roots: Sequence[RootId], selection: Selecti
             raise NotFoundError(
                 f"there is no turn {name} here: {len(newest)} are known"
                 if newest
-                else "no turn is known here: only some hosts say where turns begin",
+                else "no turn is known here: no agent has told where one begins",
                 hint="`filepact log --turns` shows them; --session and --since need none.",
             )
         return newest[-1]
@@ -405,7 +405,7 @@ def _newest_turn(store: JournalStore, roots: Sequence[RootId], selection: Select
             said += " as its own: others were at work as well"
             hint = f"`filepact undo {' '.join(shared[:_NAMED])}` takes back what any of them may have done."
     elif not known:
-        said = "no turn is known here: only some hosts say where turns begin"
+        said = "no turn is known here: no agent has told where one begins"
     raise NoChangeError(said, hint=hint)
 
 

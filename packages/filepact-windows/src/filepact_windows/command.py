@@ -12,6 +12,7 @@ from filepact.faces.cli.context import opened
 from filepact.faces.cli.history import at_terminal, decider
 from filepact.faces.cli.render import count
 from filepact.faces.cli.screen import CommandAnswer, plain, remark
+from filepact.faces.cli.wording import install_line
 from filepact.values import replace
 from filepact.workspace.review import Review
 
@@ -48,7 +49,8 @@ def review(arguments: Namespace, screen: Terminal) -> CommandAnswer:
             from filepact_windows.review_plain import review_plainly  # noqa: PLC0415 - one of two
 
             if not arguments.plain:
-                screen.write(plain("With `filepact[review]` installed this fills the screen.\n\n"))
+                said = f"This fills the screen once its package is installed:\n  {install_line('review')}"
+                screen.write(plain(f"{said}\n\n"))
             left = review_plainly(about, screen)
     return _left(left)
 

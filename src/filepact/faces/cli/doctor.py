@@ -125,7 +125,9 @@ def doctor(arguments: Namespace, screen: Terminal) -> CommandAnswer:
             TerminalText(f"{_wrapped(f'{one.name}: {one.message}', screen.columns)}\n"),
         ]
         if one.next:
-            spans.append(TerminalText(f"     {_wrapped(one.next, screen.columns)}\n", "dim"))
+            # A command is not torn: it is there to be copied.
+            after = _wrapped(one.next, screen.columns) if one.next.endswith(".") else one.next
+            spans.append(TerminalText(f"     {after}\n", "dim"))
     failed = sum(one.level == "fail" for one in found)
     warned = sum(one.level == "warn" for one in found)
     end = f"{failed} failed, {warned} to look at." if failed or warned else "All is well."
@@ -151,10 +153,10 @@ def doctor(arguments: Namespace, screen: Terminal) -> CommandAnswer:
 
 
 def _wrapped(text: str, columns: int | None) -> str:
-    """Text that begins in the sixth column, and goes on there where a terminal's line ends."""
-    if columns is None:
-        return text
-    lines = textwrap.wrap(text, max(20, columns - 5), break_on_hyphens=False)
+    """Text that begins in the sixth column, and goes on there where a line ends: programs have JSON."""
+    lines = textwrap.wrap(
+        text, max(20, (columns or 80) - 5), break_long_words=False, break_on_hyphens=False
+    )
     return "\n     ".join(lines)
 
 

@@ -124,7 +124,7 @@ def _add_undo(group: CommandGroup) -> None:
         "history:undo",
         "undo operations, and keep later changes",
         "filepact undo --turn --dry-run",
-        "Without arguments: undoes the newest operation that is still in force. It skips what you typed in an editor. "
+        "Without arguments: undoes the newest operation that is still in force. What you typed in an editor stays. "
         "A change that only a guard has seen may be your own, so name its id. If the operation is your own, or not of the "
         "session that worked last, it shows what it would undo and asks; without a terminal, name it. --since undoes what "
         "agents did; add --all for everybody's changes. Several operations are undone as one, "

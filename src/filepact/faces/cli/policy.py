@@ -311,10 +311,9 @@ def explain(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
         actions = asked if len(told) < len(found) else (one.action,)
         doing = " and ".join(_DOING[action].removesuffix(" it") for action in actions)
         who = f" by {one.agent}" if one.agent else ""
-        spans += [
-            TerminalText(f"{one.path}: {doing} it{who} is "),
-            TerminalText(f"{_SAID[one.verdict]}\n", _STYLES[one.verdict]),
-        ]
+        between = "\n" if spans else ""
+        spans.append(TerminalText(f"{between}{one.path}: {doing} it{who} is "))
+        spans.append(TerminalText(f"{_SAID[one.verdict]}\n", _STYLES[one.verdict]))
         for name, value in _reasons(one):
             spans += [TerminalText(f"  {name:<12}", "dim"), TerminalText(f"{value}\n")]
         advice = _advice(one, arguments.config, actions)

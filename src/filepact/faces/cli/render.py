@@ -272,7 +272,7 @@ def details(workspace: Workspace, change: Operation | Proposal) -> list[Terminal
         ("when", f"{moment(change.created)}, {age(change.created, time.time())} ago"),
         ("who", f"{who(actor)} (session {change.session.id}{how})"),
         ("turn", change.session.turn),
-        ("tool", "none: past the doors" if change.tool == PAST_THE_DOORS else change.tool),
+        ("tool", "none: without filepact" if change.tool == PAST_THE_DOORS else change.tool),
         ("state", state(change)),
     ]
     if change.target:
@@ -318,7 +318,7 @@ def line(
     """
     became = state(change).partition(" by ")[0]  # by what, `show` tells
     ends: list[TerminalText] = []
-    if counted is not None:
+    if counted is not None and (counted.added or counted.removed):  # else bytes, or only names
         ends.append(TerminalText(f"  +{counted.added}", "add"))
         ends.append(TerminalText(f" -{counted.removed}", "remove"))
     if became not in ("applied", "proposed"):

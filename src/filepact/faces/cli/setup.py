@@ -49,7 +49,7 @@ from filepact.faces.cli.hosts import (
 )
 from filepact.faces.cli.parser import meant
 from filepact.faces.cli.screen import DONE, NOTHING, CommandAnswer, TerminalText
-from filepact.faces.cli.wording import source
+from filepact.faces.cli.wording import fitted, source
 from filepact.text.settings_edit import OWN, read_settings_text
 from filepact.values import dataclass, late_regex, replace
 
@@ -433,7 +433,7 @@ def _answer(
             )
         )
     if written and not arguments.remove:
-        spans.append(TerminalText(_next_steps(chosen, guards), "plain"))
+        spans.append(TerminalText(fitted(_next_steps(chosen, guards), screen.columns), "plain"))
     return CommandAnswer(
         tuple(spans),
         {
@@ -562,7 +562,7 @@ def _notes(
         shared = [one for one in host.files(guard, team=arguments.team) if one.shared]
         if any(entry.options or command_in(host, one) != NAMED for one in shared):
             names = ", ".join(dict.fromkeys(one.path for one in shared))
-            said = f"Paths in {names} are those of this machine: do not commit them."
+            said = f"Do not commit {names}: paths of this machine are in it."
             way = "Put filepact on your PATH and run this again for an entry that a team can share."
             if entry.options:
                 way = "They come from --state, --config, or the variables for these."

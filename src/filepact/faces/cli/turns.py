@@ -283,7 +283,7 @@ def files_shown(files: Sequence[_File]) -> Iterator[TerminalText]:
     """Yield a line for each changed file, and one with the number of those left out."""
     for path, kind, added, removed in files[:_FILES]:
         sign, style = _SIGNS[kind]
-        lines = "" if added is None or removed is None else f"+{added} -{removed}"
+        lines = f"+{added} -{removed}" if removed is not None and (added or removed) else ""
         room = _WIDTH - 5 - len(sign) - 1 - len(lines)
         yield TerminalText(f"     {sign}", style)
         yield TerminalText(cut(path, room))

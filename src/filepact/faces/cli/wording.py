@@ -192,6 +192,9 @@ def cut_in_middle(text: str, columns: int | None) -> str:
     )
 
 
+_LISTED: Final = re.compile(r" +\S+(?: \S+)*  +(?=\S)")
+
+
 def fitted(text: str, columns: int | None) -> str:
     """Return a text wrapped to a terminal's width; a longer word stays whole."""
     if columns is None:
@@ -203,13 +206,13 @@ def fitted(text: str, columns: int | None) -> str:
         if len(line) <= columns:
             lines.append(line)
             continue
-        lead = line[: len(line) - len(line.lstrip())]
+        # What a list says of a name goes on below itself.
+        room, lead = max(20, columns), len(line) - len(line.lstrip())
+        if (listed := _LISTED.match(line)) and listed.end() <= room // 2:
+            lead = listed.end()
+        indent = " " * lead
         lines += textwrap.wrap(
-            line,
-            max(20, columns),
-            subsequent_indent=lead,
-            break_long_words=False,
-            break_on_hyphens=False,
+            line, room, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
         )
     return "\n".join(lines)
 

@@ -327,7 +327,7 @@ class AccessCounts:
         return (
             f"{counts['reads']} reads and {counts['writes']} writes through the protocol, "
             f"{counts['asked']} permissions asked for ({counts['refused']} refused by the rules), "
-            f"{counts['calls']} calls of tools, {counts['past']} files changed past the doors"
+            f"{counts['calls']} calls of tools, {counts['past']} files changed without filepact"
         )
 
 
