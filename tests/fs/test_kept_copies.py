@@ -277,6 +277,36 @@ def test_what_a_process_that_was_killed_has_left_is_given_up_while_its_file_is_t
 
 
 @pytest.mark.usefixtures("large")
+@pytest.mark.parametrize("left", ["whole", "half", "of a lost file"])
+def test_a_copy_that_a_killed_process_has_left_keeps_no_file_from_being_kept(
+    root: Root, tmp_path: Path, file: Path, left: str
+) -> None:
+    (tmp_path / "contents").mkdir()
+    held, stamp = file.read_bytes(), stamp_at(root, "big")
+    assert stamp is not None
+    killed = KeptCopies(str(tmp_path / "contents"), "mine", free=0)
+    assert keep(killed, root) == "copy"
+    for one in killed._copies.values():
+        os.close(one.descriptor)
+    killed._copies.clear()
+    (copy,) = (tmp_path / "kept" / "mine").iterdir()
+    if left == "half":
+        os.truncate(copy, SIZE // 2)
+    if left == "of a lost file":
+        file.unlink()
+        assert KeptCopies(str(tmp_path / "contents"), "mine").is_aside(stamp)
+        return
+    copies = KeptCopies(str(tmp_path / "contents"), "mine", free=0)
+    assert keep(copies, root) == "copy"
+    overwrite(file)
+    assert copies.is_aside(stamp)
+    copies.release()
+    place, _ = find_aside(str(tmp_path), stamp.set_aside)
+    put_back(place, root, "deep/big", now=None, other="", token="t")
+    assert (Path(root.path) / "deep/big").read_bytes() == held
+
+
+@pytest.mark.usefixtures("large")
 def test_a_large_file_whose_name_leads_to_another_by_now_is_not_kept(
     root: Root, tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -192,14 +192,15 @@ class KeptCopies:
         os.makedirs(self._aside, 0o700, exist_ok=True)
         if os.stat(self._aside).st_dev != disk:
             raise OSError(errno.EXDEV, "it can only be moved back on one file system")
-        known = {self._place(one.stamp) for one in self._copies.values()}
+        place, known = self._place(stamp), {self._place(one.stamp) for one in self._copies.values()}
         left, found = _MOST_ASIDE, [(one, os.stat(one)) for one in glob(f"{escape(self._aside)}/*")]
         for one, status in sorted(found, key=lambda one: -one[1].st_ctime_ns):
             left -= status.st_blocks * 512
-            # What a process that was killed has left has its own name, and is in its place still.
-            if left < 0 or (status.st_nlink > 1 and one not in known and not one.endswith(_LOST)):
+            # What a killed process has left is in its own place still, or a copy of what is kept now.
+            given_up = one not in known and not one.endswith(_LOST)
+            if left < 0 or (given_up and (status.st_nlink > 1 or one == place)):
                 os.unlink(one)
-        return self._place(stamp)
+        return place
 
     def _copied(self, file: int, stamp: Stamp, place: str, *, in_place: bool, until: float) -> int:
         """The descriptor of a copy; -1 for none.  Where nothing is lost by it, only one that takes no room is made."""
@@ -299,9 +300,8 @@ def _copy(source: int, folder: str, place: str, stamp: Stamp, until: float) -> i
         if _cloned(source, copy) or _filled(source, copy, stamp.size, until):
             status = os.fstat(source)
             dress(copy, status.st_mode & 0o7777, read_attributes(source, status))
-            set_time(
-                copy, status.st_mtime_ns
-            )  # Without it, what was set aside is not taken for whole.
+            # Without it, what was set aside is not taken for whole.
+            set_time(copy, status.st_mtime_ns)
             whole = _stamped(status) == stamp[:4]
     finally:
         if not whole:
