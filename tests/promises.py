@@ -513,7 +513,7 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
             ),
         ),
         Promise(
-            "Nothing that the agent started is left when the editor or filepact has gone.",
+            "Nothing that the agent started is left on Linux when the editor or filepact has gone; elsewhere, nothing of its process group.",
             ((f"{PROXY}_process.py", "test_nothing_that_the_agent_started_is_left"),),
         ),
     ),
@@ -631,10 +631,12 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
             ),
         ),
         Promise(
-            "No language server outlives the program that it was started for.",
+            "No language server outlives the program that it was started for; nor does what it started, on Linux, or elsewhere in its process group.",
             (
                 (ORPHANS, "test_nothing_is_left_after_the_parent_was_killed_many_times"),
                 (ORPHANS, "test_a_server_ends_when_its_supervisor_is_killed"),
+                (ORPHANS, "test_a_server_that_crashes_leaves_nothing_it_has_started"),
+                (ORPHANS, "test_where_no_children_are_told_of_a_group_ends_as_a_whole"),
                 (MCP_DIAGNOSTICS, "test_servers_end_with_the_server_for_agents"),
             ),
             attacked=("orphans",),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from contextlib import suppress
@@ -111,6 +112,42 @@ def test_a_server_that_ignores_its_end_is_ended_with_what_it_has_started(
     pool.close()
     assert left_of(mark) == []
     assert wait_for_end(int(note.read_text()))
+
+
+AS_ELSEWHERE = """
+import sys
+from filepact.lsp import supervisor
+
+supervisor._adopt_orphans = lambda: False
+supervisor.run(int(sys.argv[1]), 0, "", sys.argv[2:])
+"""
+
+
+@pytest.mark.parametrize("ends", ["the program", "the server"])
+def test_where_no_children_are_told_of_a_group_ends_as_a_whole(
+    mark: str, tmp_path: Path, ends: str
+) -> None:
+    """As on macOS; what has made a group of its own is out of reach there, and the documents say so."""
+    os.mkfifo(note := tmp_path / "note")
+    stays = "trap '' HUP TERM; sleep 600 & echo $! > note;"
+    command = ["sh", "-c", f"{stays} {'wait' if ends == 'the program' else 'exit 3'}"]
+    ours, theirs = socket.socketpair()
+    with subprocess.Popen(
+        [sys.executable, "-c", AS_ELSEWHERE, str(theirs.fileno()), *command],
+        cwd=tmp_path,
+        env={**os.environ, "MARK": mark},
+        pass_fds=[theirs.fileno()],
+        start_new_session=True,
+    ) as process:
+        theirs.close()
+        child = int(note.read_text())
+        if ends == "the program":
+            assert len(processes_with(mark)) == 3
+            ours.close()
+        assert wait_for_end(child)
+        assert process.wait(60) == -signal.SIGKILL
+    ours.close()
+    assert left_of(mark) == []
 
 
 def test_a_server_that_crashes_leaves_nothing_it_has_started(mark: str, tmp_path: Path) -> None:
