@@ -18,6 +18,7 @@ from filepact.config.settings import Settings
 from filepact.domain.operation import BY_NOBODY, BY_SEVERAL, Actor, Session
 from filepact.errors import NoChangeError, StaleFileError
 from filepact.faces.hooks.service import HookDaemon
+from filepact.fs.inotify import InotifyWatcher
 from filepact.opening import descendants, ticks_now
 from filepact.values import replace
 from filepact.workspace.selection import NEWEST, Selection
@@ -88,7 +89,11 @@ class Agents:
 
 
 @pytest.fixture
-def agents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Agents]:
+def agents(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> Iterator[Agents]:
+    if getattr(request, "param", "") == "no notices":  # as on a network's file system
+        monkeypatch.setattr(InotifyWatcher, "open", lambda _root: None)
     for name in ("CONFIG_HOME", "CONFIG_DIRS"):
         monkeypatch.setenv(f"XDG_{name}", str(tmp_path / name))
     monkeypatch.delenv("FILEPACT_CONFIG", raising=False)
@@ -605,6 +610,7 @@ def test_while_one_call_is_asked_about_another_has_only_its_own(agents):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
+@pytest.mark.parametrize("agents", ["notices", "no notices"], indirect=True)
 def test_what_a_person_saves_while_they_are_asked_is_known_before_the_command_removes_it(agents):
     (agents.root / "d").mkdir()
     above = {"above": ((7, "7"), *chain(os.getpid()))}

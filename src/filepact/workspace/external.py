@@ -186,9 +186,9 @@ class ExternalChanges:
         return not self._unread
 
     def was_touched(self) -> bool:
-        """Whether somebody may have changed something since this was last asked; false if nobody watches."""
-        watched = self._files.descriptors or ()
-        return bool(watched and wait_for(watched, 0.0)) and self._files.collect()
+        """Whether somebody may have changed something since this was last asked: always where only a scan tells."""
+        watched = self._files.descriptors
+        return watched is None or (bool(wait_for(watched, 0.0)) and self._files.collect())
 
     def mark(self) -> None:
         """Mark that an agent begins: what is changed from now on is not the person's.
