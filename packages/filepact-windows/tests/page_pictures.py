@@ -13,14 +13,13 @@ from filepact.domain.operation import Actor, Approval, Session
 from filepact.workspace.review import Review
 from filepact_windows.web.server import serve
 from page_scenes import SESSIONS, propose_all, set_up
-from tests.architecture.project import ROOT
+from tests.architecture.pictures import IMAGES
 from tests.browser import Browser
 from tests.workspace.acting import write
 
 if TYPE_CHECKING:
     from filepact.workspace.workspace import Workspace
 
-IMAGES = ROOT / "docs" / "images"
 READY = "document.body.dataset.ready === 'yes'"
 
 

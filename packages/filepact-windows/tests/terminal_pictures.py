@@ -13,12 +13,12 @@ from filepact.app import open_workspace
 from filepact.domain.operation import Actor, Session
 from filepact.workspace.review import Review
 from filepact_windows.review_window import ReviewProgram
+from tests.architecture.pictures import IMAGES
 from tests.workspace.acting import write
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-IMAGES = Path(__file__).resolve().parents[2] / "docs" / "images"
 BEFORE = '''import os
 
 

@@ -72,6 +72,18 @@ def test_each_hunk_is_shown_and_asked_about(cli: CommandLine, waits: str) -> Non
     assert (cli.root / "a.txt").read_text() == done
 
 
+def test_what_stands_above_a_hunk_ends_between_words(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    propose(cli, "AGENTS.md", "Be kind.\n")
+    above, _, _ = reviewed("q").partition("hunk 1 of 1")
+    lines = above.splitlines()
+    (why,) = [at for at, line in enumerate(lines) if line.startswith("waits for control files")]
+    assert max(map(len, lines)) <= 60
+    assert lines[why + 1].strip()
+
+
 def test_no_pager_takes_the_keys_that_answer_a_question(cli: CommandLine, tmp_path: Path) -> None:
     pager = tmp_path / "pager"
     pager.write_text("#!/bin/sh\necho paged\n")

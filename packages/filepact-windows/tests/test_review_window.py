@@ -12,6 +12,7 @@ import pytest
 
 from filepact.workspace.review import Review
 from reviewing import AGENT, NEW, OLD, OTHER, propose, reviewing
+from terminal_pictures import IMAGES
 
 pytest.importorskip("textual", reason="the extra `review` is not installed")
 
@@ -81,6 +82,11 @@ def review(open_here: Callable[..., Workspace], root: Path) -> Review:
 
 def told(review: Review) -> str:
     return " ".join(one.text for one in review.workspace.events(AGENT))
+
+
+def test_pictures_of_the_window_are_made_where_the_documents_have_them() -> None:
+    for name in (60, 80, 120, "moved", "two"):
+        assert (IMAGES / f"review-terminal-{name}.svg").is_file()
 
 
 def test_hunks_are_accepted_and_rejected_by_one_key_each(review: Review, root: Path) -> None:

@@ -178,3 +178,34 @@ def test_nothing_is_wider_than_the_window_and_one_button_is_filled(
     assert browser.says(filled) == 1
     tall = "[...document.querySelectorAll('header a')].every((one) => one.offsetHeight < 40)"
     assert browser.says(tall) is True
+
+
+PLACES = "new Set([...document.querySelectorAll({!r})].map((one) => Math.round(one.getBoundingClientRect().{}))).size"
+
+
+@pytest.mark.parametrize("width", [400, 700, 960, 1130, 1280])
+def test_what_belongs_together_stands_in_one_row_or_below_each_other(
+    browser: Browser, page: Page, width: int
+) -> None:
+    workspace = page.review.workspace
+    done, *_ = propose_all(workspace)
+    workspace.approve(done, Approval(Actor("person", "ann")))
+    workspace.asked.turn(workspace.log(limit=1)[0].session, "All of it, please")
+    ready = "document.body.dataset.ready === 'yes' && document.body.dataset.kind"
+    browser.look(dark=False, width=width, height=800)
+    browser.go(page.link)
+    browser.until(f"{ready} === 'inbox'")
+    # The head is one row, with the button for the keys.
+    assert browser.says("document.querySelector('header').offsetHeight < 50")
+    if width >= 1120:
+        assert browser.says(PLACES.format("td.counts", "left")) == 1
+    room = "Math.min(...[...document.querySelectorAll('td:nth-child(2)')].map((one) => one.offsetWidth))"
+    assert browser.says(room) > 180
+    first = "section:nth-of-type(1) tr:first-child"
+    beside = f"{first} td.counts, {first} td.when"
+    assert browser.says(PLACES.format(beside, "top" if width > 640 else "bottom")) == 1
+    browser.send("Page.navigate", url=browser.says("document.querySelector('#timeline').href"))
+    browser.until(f"{ready} === 'log'")
+    assert browser.says("document.querySelector('form[action=\"/log\"]').offsetHeight < 60")
+    # What was asked for stands beside who did it, and nothing is below it.
+    assert browser.says("document.querySelector('tr.turn').offsetHeight < 60")

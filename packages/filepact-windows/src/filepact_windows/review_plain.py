@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from filepact.errors import FilepactError
 from filepact.faces.cli.render import count
 from filepact.faces.cli.screen import TerminalText, plain
+from filepact.faces.cli.wording import fitted
 from filepact.text.confusables import visible
 from filepact_windows.review_editor import edit_text
 from filepact_windows.review_page import page_of
@@ -112,7 +113,7 @@ class ReviewTerminal:
         while first and page.lines[first - 1].hunk < 0:
             first -= 1
         # No pager: it would take the keys that answer the question below.
-        self._screen.write(_spans(page.lines[first : at[-1] + 1]))
+        self._screen.write(_spans(page.lines[first : at[-1] + 1], self._screen.columns))
 
     def _tell(self, message: ReviewMessage) -> None:
         self._screen.write((TerminalText(f"{message.text}\n", "bad" if message.bad else "warn"),))
@@ -219,11 +220,12 @@ class ReviewTerminal:
         self._screen.write(plain("".join((*rows, "enter next hunk without a mark\n"))))
 
 
-def _spans(lines: Sequence[PageLine]) -> Iterator[TerminalText]:
+def _spans(lines: Sequence[PageLine], columns: int | None) -> Iterator[TerminalText]:
     for line in lines:
         diff = line.left
         if diff is None:
-            yield TerminalText(f"{line.text}\n", _STYLES.get(line.look, "plain"))
+            said = line.text if line.hunk >= 0 else fitted(line.text, columns)
+            yield TerminalText(f"{said}\n", _STYLES.get(line.look, "plain"))
             continue
         style: Style = {"+": "add", "-": "remove", "\\": "dim"}.get(diff.sign, "plain")  # type: ignore[assignment]  # all are styles
         word: Style = "added word" if diff.sign == "+" else "removed word"

@@ -154,7 +154,7 @@ def framed(context: PageContext, title: str, *content: Element, kind: str) -> El
         tag("a", "Pre-approved", href="/grants", id="grants"),
         button_form(context, "/undo", "Undo", "undo", shown=bool(context.undoable)),
         button_form(context, "/redo", "Redo", "redo", shown=context.redoable),
-        tag("button", "Keys ?", type="button", id="help", hidden=True),
+        tag("button", tag("span", "Keys "), "?", type="button", id="help", hidden=True),
         aria_label="Review",
     )
     said = tag(

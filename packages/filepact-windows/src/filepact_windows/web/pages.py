@@ -187,12 +187,7 @@ def _group_card(context: PageContext, group: ReviewGroup) -> Element:
         tag(
             "tr",
             tag("td", tag("a", one.id, href=f"/p/{one.id}", class_="go")),
-            tag(
-                "td",
-                became(one),
-                " ",
-                one.proposal.summary,
-            ),
+            tag("td", became(one), " ", one.proposal.summary),
             tag("td", counts(one.lines), class_="counts"),
             # That every change waits says nothing of one of them.
             tag("td", tag("small", one.proposal.rule if one.asked else "", class_="warn")),
@@ -317,7 +312,7 @@ def _proposal(
 def _also_field() -> Element:
     return tag(
         "label",
-        "From now on also: ",
+        "Accept from now on, too: ",
         tag("input", name="also", maxlength=200, placeholder="docs/**", autocomplete="off"),
         class_="also",
         title="Accepts later changes by this session to files like these, if the same rules ask",
@@ -349,6 +344,7 @@ def _about(context: PageContext, item: ReviewItem, heading: str) -> Element:
             "every change waits for you: review mode" if rule.name == PREVIEW_MODE else rule.name,
             dim(f" {rule.why}" if rule.why else ""),
             dim(f" ({rule.place})" if rule.place else ""),
+            class_="dim" if rule.name == PREVIEW_MODE else None,
         )
         for rule in item.rules
     ]
@@ -554,11 +550,11 @@ def grants_page(
     ]
     content = tag(
         "section",
-        tag("h1", "Approved in advance"),
+        tag("h1", "Pre-approved"),
         tag("table", *rows, class_="list") if rows else tag("p", "Nothing.", class_="dim"),
         class_="card",
     )
-    return framed(context, "Approved in advance", content, kind="grants")
+    return framed(context, "Pre-approved", content, kind="grants")
 
 
 # -- editing -------------------------------------------------------------------------------------------

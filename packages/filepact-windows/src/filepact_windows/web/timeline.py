@@ -199,7 +199,7 @@ def _row(one: Operation, names: Sequence[str], wanted: dict[str, str]) -> Elemen
         tag("td", tag("a", one.id, href=f"/o/{one.id}", class_="go")),
         tag("td", one.summary, tag("br"), *files),
         tag("td", tag("small", _state(one))),
-        tag("td", counts(one.lines)),
+        tag("td", counts(one.lines), class_="counts"),
         tag("td", age(one.created), class_="when"),
         class_="undone" if one.undone_by else None,
     )
