@@ -6,7 +6,7 @@ Each round writes another last line into one of five files of the project, right
 and takes the time until the server's diagnostics of that file are proven to be about the new text
 (`ServerPool.tell` and `ask`); then the same with a second server on a copy of the project and a client that is
 nothing but a loop.  Then the next line is proposed and withdrawn again (`ServerPool.propose`).  A third
-server, on another copy, is what an agent's write through the door meets (`SemanticWorkspace.verify`): files
+server, on another copy, is what an agent's write through the door meets (`ServerJudge.verify`): files
 that mention the changed one are asked about as well, and the whole folder is looked over for what
 others wrote.  Every answer is looked at: a wrong one ends the run.
 """
@@ -33,9 +33,9 @@ from bench.lsp_projects import PROJECTS, plant
 from filepact.app import open_workspace
 from filepact.config.settings import Settings
 from filepact.domain.operation import Actor, Session
+from filepact_diagnostics.judging import ServerJudge
 from filepact_diagnostics.lsp.documents import DiskChange
 from filepact_diagnostics.lsp.pool import ServerPool
-from filepact_diagnostics.semantic.service import SemanticWorkspace
 from tests.lsp.asking import preview_of, update_of
 from tests.lsp.real_servers import locate, node_folders, server
 
@@ -65,7 +65,7 @@ class Door:
     def __init__(self, root: Path, state: Path, pool: ServerPool) -> None:
         self._root = root
         self._workspace = open_workspace([str(root)], state_dir=str(state), settings=Settings())
-        self._semantics = SemanticWorkspace(self._workspace, pool, mode="always", budget=SECONDS)
+        self._semantics = ServerJudge(self._workspace, pool, mode="always", budget=SECONDS)
 
     def write(self, place: str, text: str, line: str, seconds: float) -> tuple[float, bool | None]:
         """Write a file; seconds from then to the answer, and whether a line is newly wrong.

@@ -28,8 +28,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from filepact.app import open_workspace
+from filepact_diagnostics.judging import ServerJudge
 from filepact_diagnostics.lsp.pool import ServerPool
-from filepact_diagnostics.semantic.service import SemanticWorkspace
 from tests.fetching import FetchError
 from tests.lsp.real_servers import locate, server
 from tests.semantic.real_trees import REAL, edit
@@ -227,7 +227,7 @@ def _cold(scene: Scene, name: str) -> Found:
     with tempfile.TemporaryDirectory() as state:
         workspace = open_workspace([str(scene.root)], state_dir=state)
         pool = ServerPool([server(name)], scene.environment, locate)
-        semantics = SemanticWorkspace(workspace, pool, mode="always", budget=COLD)
+        semantics = ServerJudge(workspace, pool, mode="always", budget=COLD)
         try:
             found = semantics.survey(session=AGENT, seconds=COLD)
         finally:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from filepact.app import open_workspace
 from filepact.domain.operation import Actor, Session
+from filepact_diagnostics.judging import ServerJudge
 from filepact_diagnostics.lsp.pool import ServerPool
-from filepact_diagnostics.semantic.service import SemanticWorkspace
 from tests.lsp.fakes import PAUSES
 from tests.lsp.real_servers import SECONDS, locate, node_folders, server
 
@@ -66,7 +66,7 @@ class Scene:
         }
         self.pool = ServerPool(chosen, self.environment, locate if real else _place, pauses=PAUSES)
         options = {"mode": "always", "budget": SECONDS, **options}
-        self.semantics = SemanticWorkspace(self.workspace, self.pool, **options)
+        self.semantics = ServerJudge(self.workspace, self.pool, **options)
 
     def close(self) -> None:
         self.semantics.close()
