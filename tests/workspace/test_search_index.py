@@ -82,6 +82,21 @@ def test_a_few_changes_are_seen_at_once_and_a_few_patterns_find_what_they_find_w
 
 @NOTICES
 @needs_library
+@needs_library
+def test_a_letter_that_is_another_case_of_one_of_ascii_is_looked_for_with_an_index_too(
+    indexed, root
+):
+    for number in range(9):
+        (root / f"{number}.txt").write_text("only {a here\n")
+    (root / "k.txt").write_text("K{A\n")
+    (root / "kelvin.txt").write_text("\u212a{a\n")
+    workspace = indexed()
+    query = Query.compile("\u212a{a", case_sensitive=False, literal=True)
+    asked = {"glob": "**/*", "limit": 99, "offset": 0, "context": 0, "mode": "content"}
+    found = reader(workspace).grep(".", query, **asked)
+    assert [one.path for one in found.files] == ["k.txt", "kelvin.txt"]
+
+
 def test_files_that_cannot_match_are_not_opened(indexed, root, monkeypatch):
     for number in range(20):
         (root / f"{number}.txt").write_text(f"word{number} and more\n")

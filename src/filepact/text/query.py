@@ -163,8 +163,9 @@ class Query:
         needs = needs_of(pattern, literal=literal, case_sensitive=case_sensitive)
         plain = b""
         if not multiline and not keeps_cr and (literal or not _SIGN.search(pattern)):
-            plain = pattern.encode() if case_sensitive else pattern.lower().encode()
-            plain = plain if case_sensitive or plain.isascii() else b""
+            # A letter beyond ASCII may be a case of one of ASCII (the sign for Kelvin): what is needed leaves it out.
+            plain = pattern.encode() if case_sensitive or pattern.isascii() else b""
+            plain = plain if case_sensitive else plain.lower()
         return cls(pattern, multiline, keeps_cr, compiled, None, step, needs, case_sensitive, plain)
 
     @property
