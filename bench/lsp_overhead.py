@@ -28,8 +28,8 @@ from bench.lsp_alone import Alone
 from bench.lsp_projects import PROJECTS, plant
 from filepact_diagnostics.lsp.documents import DiskChange
 from filepact_diagnostics.lsp.pool import ServerPool
-from tests.lsp.asking import update_of
-from tests.lsp.real_servers import locate, node_folders, server
+from tests.servers.asking import update_of
+from tests.servers.real_servers import locate, node_folders, server
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -29,8 +29,8 @@ from filepact.wire.uris import uri_of
 from filepact_diagnostics.lsp.documents import DiskChange
 from filepact_diagnostics.lsp.features import ReferencesQuery, RenameQuery
 from filepact_diagnostics.lsp.pool import ServerPool
-from tests.lsp.asking import update_of
-from tests.lsp.real_servers import locate, node_folders, server, server_folder
+from tests.servers.asking import update_of
+from tests.servers.real_servers import locate, node_folders, server, server_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -36,8 +36,8 @@ from filepact.domain.operation import Actor, Session
 from filepact_diagnostics.judging import ServerJudge
 from filepact_diagnostics.lsp.documents import DiskChange
 from filepact_diagnostics.lsp.pool import ServerPool
-from tests.lsp.asking import preview_of, update_of
-from tests.lsp.real_servers import locate, node_folders, server
+from tests.servers.asking import preview_of, update_of
+from tests.servers.real_servers import locate, node_folders, server
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -33,7 +33,7 @@ from bench.lsp_projects import PROJECTS
 from filepact.app import open_toolbox
 from filepact.tools.registry import CallContext
 from tests.real_trees import django, zod
-from tests.semantic.scene import AGENT, Scene
+from tests.servers.scene import AGENT, Scene
 
 if TYPE_CHECKING:
     from collections.abc import Callable

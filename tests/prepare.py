@@ -13,8 +13,8 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 from tests.faces.acp.sdk_versions import SdkError, fetch_all
-from tests.lsp.csharp_toolchain import ToolchainError, toolchain
 from tests.node_programs import NodeError, install
+from tests.servers.csharp_toolchain import ToolchainError, toolchain
 from tests.suites.packages import UnavailableError, codex_scenarios, gnu_patch_tests
 
 

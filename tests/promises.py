@@ -68,17 +68,17 @@ AGREEMENT = "agreement/test_resolvers.py"
 COMMIT = "workspace/test_commit.py"
 EDITORS_TEXT = "../packages/filepact-acp/tests/test_editors_text.py"
 PROXY = "../packages/filepact-acp/tests/proxy/test_proxy"
-SERVICE = "lsp/test_sessions_and_faults.py"
-ORPHANS = "lsp/test_no_orphans.py"
-FORK_SERVER = "lsp/test_forkserver.py"
-FOLLOWING = "semantic/test_following_changes.py"
-SEMANTIC_FAULTS = "semantic/test_server_faults.py"
-RECEIPTS = "semantic/test_receipts.py"
-SOLUTION = "tools/test_solution_servers.py"
-SOLUTION_WRITES = "tools/test_solution_writing.py"
+SERVICE = "../packages/filepact-diagnostics/tests/lsp/test_sessions_and_faults.py"
+ORPHANS = "../packages/filepact-diagnostics/tests/lsp/test_no_orphans.py"
+FORK_SERVER = "../packages/filepact-diagnostics/tests/lsp/test_forkserver.py"
+FOLLOWING = "../packages/filepact-diagnostics/tests/semantic/test_following_changes.py"
+SEMANTIC_FAULTS = "../packages/filepact-diagnostics/tests/semantic/test_server_faults.py"
+RECEIPTS = "../packages/filepact-diagnostics/tests/semantic/test_receipts.py"
+SOLUTION = "../packages/filepact-diagnostics/tests/solution/test_solution_servers.py"
+SOLUTION_WRITES = "../packages/filepact-diagnostics/tests/solution/test_solution_writing.py"
 PROGRAMS = "faces/test_cli_programs.py"
 MCP_DIAGNOSTICS = "faces/test_mcp_diagnostics.py"
-DIAGNOSING = "config/test_language_servers.py"
+DIAGNOSING = "../packages/filepact-diagnostics/tests/test_language_servers.py"
 
 PROMISES: dict[str, tuple[Promise, ...]] = {
     "Where an agent can reach": (
@@ -545,9 +545,12 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
         Promise(
             "What is told of a change's errors is about the text as it is now, or it is not told.",
             (
-                ("lsp/test_random_edits.py", "test_no_stale_answer_passes_for_fresh"),
                 (
-                    "lsp/test_sync_with_real_servers.py",
+                    "../packages/filepact-diagnostics/tests/lsp/test_random_edits.py",
+                    "test_no_stale_answer_passes_for_fresh",
+                ),
+                (
+                    "../packages/filepact-diagnostics/tests/lsp/test_sync_with_real_servers.py",
                     "test_a_server_kept_in_step_says_what_a_new_one_says",
                 ),
                 (SERVICE, "test_what_is_not_proven_is_not_fresh_and_shows_no_list"),
@@ -584,8 +587,8 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
                 (MCP_DIAGNOSTICS, "test_a_server_that_fails_does_not_stop_a_change"),
             ),
             attacked=(
-                "semantic/test_server_faults.py",
-                "semantic/test_races.py",
+                "../packages/filepact-diagnostics/tests/semantic/test_server_faults.py",
+                "../packages/filepact-diagnostics/tests/semantic/test_races.py",
             ),
         ),
         Promise(
@@ -610,7 +613,7 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
                 (PROGRAMS, "test_a_program_in_another_project_of_the_journal_is_not_started"),
                 (DIAGNOSING, "test_a_project_s_file_has_no_say_in_which_programs_run"),
                 (
-                    "lsp/test_nothing_from_the_project.py",
+                    "../packages/filepact-diagnostics/tests/lsp/test_nothing_from_the_project.py",
                     "test_a_known_server_runs_nothing_that_lies_in_the_project",
                 ),
             ),

@@ -16,9 +16,9 @@ from filepact.tools.engine import SERVER_TOOLS
 from filepact_diagnostics.lsp.builtin import builtin_servers
 from filepact_diagnostics.solution import SOLUTION_TOOLS
 from tests.architecture.project import REFERENCE
-from tests.lsp.random_edits import LANGUAGES
-from tests.lsp.situations import CASES
-from tests.lsp.sync_trees import PROJECTS
+from tests.servers.random_edits import LANGUAGES
+from tests.servers.situations import CASES
+from tests.servers.sync_trees import PROJECTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from filepact_csharp.toolchain import USUAL
-from tests.lsp import csharp_toolchain as toolchain
+from tests.servers import csharp_toolchain as toolchain
 
 if TYPE_CHECKING:
     from tests.faces.command_line import CommandLine

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.lsp.fakes import PROGRAM
+from tests.servers.fakes import PROGRAM
 
 if TYPE_CHECKING:
     from pathlib import Path

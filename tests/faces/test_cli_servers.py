@@ -13,7 +13,7 @@ from filepact.config.settings import Settings
 from filepact.faces.cli.wording import with_install_line
 from filepact_diagnostics.lsp.builtin import builtin_servers
 from filepact_diagnostics.opening import confines_servers
-from tests.lsp.fakes import PROGRAM
+from tests.servers.fakes import PROGRAM
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -24,8 +24,8 @@ from filepact.faces.hooks import client
 from tests import forked
 from tests.crash.near_full import fill, small_disk
 from tests.faces.command_line import command
-from tests.lsp.fakes import PROGRAM
 from tests.needs import BARE_PYTHON, CONFIG_FOLDER, PROCESSES
+from tests.servers.fakes import PROGRAM
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,8 +13,8 @@ from filepact.fs import sandbox
 from filepact_diagnostics.opening import write_trust
 from filepact_diagnostics.settings import ServerTrust
 from tests.faces.test_sandbox import base, served
-from tests.lsp.fakes import PROGRAM, wait_for_end
 from tests.needs import PROCESSES
+from tests.servers.fakes import PROGRAM, wait_for_end
 
 if TYPE_CHECKING:
     from tests.faces.line_client import LineClient

@@ -23,7 +23,7 @@ from filepact_diagnostics.opening import open_solution, solution_instructions
 from tests.faces.envelopes import modern
 from tests.faces.line_client import PATIENCE, LineClient
 from tests.faces.sdk_server import start as start_package
-from tests.lsp.fakes import PROGRAM
+from tests.servers.fakes import PROGRAM
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator

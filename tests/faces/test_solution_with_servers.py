@@ -14,8 +14,8 @@ import pytest
 from filepact.app import open_workspace
 from filepact.domain.operation import Actor, Session
 from tests.faces.line_client import serving
-from tests.lsp.csharp_toolchain import FOLDER, toolchain_or_skip
-from tests.lsp.real_servers import server
+from tests.servers.csharp_toolchain import FOLDER, toolchain_or_skip
+from tests.servers.real_servers import server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

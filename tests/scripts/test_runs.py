@@ -327,7 +327,7 @@ def test_the_tests_that_hang_on_programs_of_others_are_there_and_not_of_the_core
     top = SCRIPTS.parent
     modules = {
         str(path.relative_to(top))
-        for pattern in ("tests/**/test_*.py", "packages/*/tests/test_*.py")
+        for pattern in ("tests/**/test_*.py", "packages/*/tests/**/test_*.py")
         for path in top.glob(pattern)
     }
     assert [one for one in foreign.PLACES if not fnmatch.filter(modules, one)] == []

@@ -22,7 +22,7 @@ from tests.tools.test_server_edits import BESIDE, PERSON, is_right, real, state
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.tools.solution_world import World
+    from tests.servers.solution_world import World
 
 USERS = 22
 PROJECT = Path(__file__).resolve().parents[2]

@@ -20,14 +20,14 @@ from filepact.workspace.buffers import Typed
 from filepact_diagnostics.lsp.pool import ServerPool
 from filepact_diagnostics.solution import SOLUTION_TOOLS
 from tests.hostile.sweeps import often
-from tests.lsp.fakes import fake, pool_of
-from tests.lsp.real_servers import locate, node_folders, server
-from tests.tools.solution_world import served
+from tests.servers.fakes import fake, pool_of
+from tests.servers.real_servers import locate, node_folders, server
+from tests.servers.solution_world import served
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from tests.tools.solution_world import World
+    from tests.servers.solution_world import World
 
 USERS = 21
 MOST = 7_000

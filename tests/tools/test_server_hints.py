@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.lsp.fakes import fake, pool_of
-from tests.tools.solution_world import served, world
+from tests.servers.fakes import fake, pool_of
+from tests.servers.solution_world import served, world
 from tests.tools.test_server_edits import NAMED, OFFERS, SENT, TREE, edit, made_up, placed
 
 if TYPE_CHECKING:

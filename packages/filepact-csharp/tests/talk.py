@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from filepact.wire.framing import FrameReader, frame
 from filepact.wire.uris import uri_of
-from tests.lsp.csharp_toolchain import toolchain_or_skip
+from tests.servers.csharp_toolchain import toolchain_or_skip
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,8 +12,8 @@ from filepact.domain.operation import Actor, Session
 from filepact_diagnostics.lsp.pool import ServerPool
 from project_tree import sdk
 from talk import Talk
-from tests.lsp.real_servers import locate, server
-from tests.tools.solution_world import served
+from tests.servers.real_servers import locate, server
+from tests.servers.solution_world import served
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

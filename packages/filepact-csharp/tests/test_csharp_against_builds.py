@@ -17,9 +17,9 @@ from project_tree import ProjectTree, sdk
 from real_build import FRAMEWORK, errors_of_build, sdk_folder, sdk_or_skip
 from talk import Talk
 from tests.hostile.sweeps import often
-from tests.lsp.csharp_toolchain import toolchain_or_skip
-from tests.lsp.real_servers import Tree, locate, server
-from tests.tools.solution_world import served
+from tests.servers.csharp_toolchain import toolchain_or_skip
+from tests.servers.real_servers import Tree, locate, server
+from tests.servers.solution_world import served
 
 if TYPE_CHECKING:
     from pathlib import Path

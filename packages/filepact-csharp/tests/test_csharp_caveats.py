@@ -11,7 +11,7 @@ from filepact_csharp.solution import read_solution
 from filepact_csharp.toolchain import newest_framework
 from project_tree import ProjectTree, sdk
 from talk import Talk
-from tests.lsp.csharp_toolchain import toolchain_or_skip
+from tests.servers.csharp_toolchain import toolchain_or_skip
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

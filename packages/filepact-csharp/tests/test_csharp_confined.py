@@ -15,8 +15,8 @@ import pytest
 from filepact.fs.server_sandbox import can_confine_servers
 from project_tree import sdk
 from real_build import FRAMEWORK, sdk_folder
-from tests.lsp.csharp_toolchain import toolchain_or_skip
-from tests.lsp.real_servers import Tree
+from tests.servers.csharp_toolchain import toolchain_or_skip
+from tests.servers.real_servers import Tree
 
 pytestmark = [
     pytest.mark.slow,

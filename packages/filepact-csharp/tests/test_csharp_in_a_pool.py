@@ -10,9 +10,9 @@ import pytest
 from filepact.wire.uris import uri_of
 from filepact_diagnostics.lsp.pool import ServerPool
 from talk import copy_shop
-from tests.lsp.asking import delta_of, preview_of, report_of
-from tests.lsp.csharp_toolchain import toolchain_or_skip
-from tests.lsp.real_servers import SECONDS, locate, server
+from tests.servers.asking import delta_of, preview_of, report_of
+from tests.servers.csharp_toolchain import toolchain_or_skip
+from tests.servers.real_servers import SECONDS, locate, server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,9 +10,9 @@ import pytest
 
 from filepact_diagnostics.lsp.pool import ServerPool
 from project_tree import sdk
-from tests.lsp.csharp_toolchain import toolchain_or_skip
-from tests.lsp.real_servers import locate, server
-from tests.tools.solution_world import World, served
+from tests.servers.csharp_toolchain import toolchain_or_skip
+from tests.servers.real_servers import locate, server
+from tests.servers.solution_world import World, served
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,15 +15,15 @@ import pytest
 
 import filepact
 from talk import copy_shop
-from tests.lsp.csharp_toolchain import toolchain_or_skip
-from tests.lsp.fakes import left_of, processes_with
+from tests.servers.csharp_toolchain import toolchain_or_skip
+from tests.servers.fakes import left_of, processes_with
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="counts processes in /proc")
 
-PARENT = str(Path(__file__).parents[3] / "tests" / "lsp" / "parent_program.py")
+PARENT = str(Path(__file__).parents[3] / "tests" / "servers" / "parent_program.py")
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from filepact_csharp.syntax import SyntaxReader
 from filepact_diagnostics.lsp.builtin import builtin_servers
 from filepact_diagnostics.lsp.documents import DiskChange
 from filepact_diagnostics.lsp.pool import ServerPool
-from tests.lsp.asking import delta_of, preview_of, report_of, update_of
-from tests.lsp.real_servers import locate, server
+from tests.servers.asking import delta_of, preview_of, report_of, update_of
+from tests.servers.real_servers import locate, server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

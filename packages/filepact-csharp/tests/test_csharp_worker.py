@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from talk import AnswerError, Talk, copy_shop
-from tests.lsp.csharp_toolchain import toolchain_or_skip
+from tests.servers.csharp_toolchain import toolchain_or_skip
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -21,7 +21,7 @@ from filepact.faces.cli.main import run
 from filepact_csharp import install as fetching
 from filepact_csharp.install import COMPILER, PackageContent, install, is_whole
 from filepact_csharp.toolchain import FOLDER, LIST, find, installed
-from tests.lsp import csharp_toolchain as toolchain
+from tests.servers import csharp_toolchain as toolchain
 
 if TYPE_CHECKING:
     from collections.abc import Callable

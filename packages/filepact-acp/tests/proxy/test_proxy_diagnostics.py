@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from tests.faces.acp.proxy.rig import BOTH, Rig
-from tests.lsp.fakes import PROGRAM, wait_for_end
+from tests.servers.fakes import PROGRAM, wait_for_end
 
 
 @pytest.fixture
