@@ -34,6 +34,7 @@ def fitted(before: State, after: State, now: State) -> RebaseResult:
 
 
 A, B = (b"1\n2\n3\n4\n5\n", 0o644), (b"1\n2\n3\n4\nfive\n", 0o644)
+A_CRLF, B_CRLF = ((one.replace(b"\n", b"\r\n"), mode) for one, mode in (A, B))
 NUL = (b"\0\1\2", 0o644)
 
 KEPT = [
@@ -46,6 +47,10 @@ KEPT = [
     # A mode that somebody has given it since stays.
     (A, (B[0], 0o755), (A[0], 0o600), (B[0], 0o600)),
     (A, (A[0], 0o755), (B[0], 0o644), (B[0], 0o755)),
+    # Line ends that somebody has converted since are no change of lines.
+    (A, B, A_CRLF, B_CRLF),
+    (A_CRLF, B_CRLF, (b"one\n2\n3\n4\n5\n", 0o644), (b"one\n2\n3\n4\nfive\n", 0o644)),
+    (A, B, (b"1\r\n2\n3\r\n4\r\n5\r\n", 0o644), (b"1\r\n2\n3\r\n4\r\nfive\r\n", 0o644)),
 ]
 
 
@@ -70,6 +75,8 @@ ASIDE = (
 
 STALE = [
     (A, B, (b"1\n2\n3\n4\nFIVE\n", 0o644)),  # the same line
+    (A, B, (b"1\r\n2\r\n3\r\n4\r\nFIVE\r\n", 0o644)),  # so in other line ends
+    (A, A_CRLF, (b"one\n2\n3\n4\n5\n", 0o644)),  # all of its line ends were to be others
     (None, B, A),  # the name is taken
     (A, B, None),  # the file is gone
     (A, None, B),  # removing it would lose what was written since

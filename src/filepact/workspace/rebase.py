@@ -41,6 +41,7 @@ from filepact.text.diff import unified
 from filepact.text.diff_lines import cut_diff
 from filepact.text.edit import TextRequest, merge
 from filepact.text.landmarks import lost_place
+from filepact.text.lines import line_ends, with_line_ends_of
 from filepact.values import dataclass, replace
 from filepact.workspace.documents import DocumentCache
 from filepact.workspace.folder_steps import same_rights, turning_above
@@ -536,7 +537,7 @@ def _fit_one(
         raise _stale(
             shown,
             "the file was changed meanwhile, and removing it would lose that:\n"
-            + _difference(content(before.content), now.data, shown),
+            f"{_difference(content(before.content), now.data, shown)}",
         )
     data = _merge(content(before.content), content(after.content), now, shown)
     result = _other_rights(before, after, now.revision.with_bytes(data))
@@ -565,16 +566,17 @@ def _merge(before: bytes, after: bytes, now: Document, shown: str) -> bytes:
         raise _stale(shown, "the file is not text and was changed meanwhile") from None
     if wanted.encoding.damaged and present.encoding.name == "utf-8":
         present = replace(present, encoding=wanted.encoding)  # raw bytes may come back
-    merged = merge(base.text, wanted.text, present.text)
+    # A change of line ends is no conversion by somebody else.
+    like = present.text if line_ends(base.text) == line_ends(wanted.text) else ""
+    known, mine = (with_line_ends_of(like, one.text) for one in (base, wanted))
+    merged = merge(known, mine, present.text)
     if merged.text is None:
         raise _stale(
             shown,
-            "the same lines were changed meanwhile.\nWhat happened since:\n"
-            + _difference(before, now.data, shown)
-            + "\nWhat was to be done:\n"
-            + _difference(before, after, shown),
+            f"the same lines were changed meanwhile.\nWhat happened since:\n{_difference(before, now.data, shown)}\n"
+            f"What was to be done:\n{_difference(before, after, shown)}",
         )
-    lost = lost_place(base.text, wanted.text, present.text)
+    lost = lost_place(known, mine, present.text)
     if lost is not None:
         raise _stale(
             shown,
