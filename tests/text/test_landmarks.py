@@ -208,3 +208,4 @@ def test_lines_that_were_to_go_and_were_moved_are_not_gone() -> None:
     assert lost is not None
     assert (lost.line, lost.other_line) == (2, 4)
     assert lost_place(base, mine, mine + "six()\n") is None
+    assert lost_place(base, theirs + "six()\n", theirs) is None

@@ -416,6 +416,11 @@ def test_lines_that_came_last_stay_where_others_were_rewritten_too(world: World)
     case = Stale("", "sh", "#!/bin/sh\n\nold\n", there, "write_file", {"content": sent}, right)
     outcome, answer = world.run(case)
     assert outcome == "right", answer
+    sent = sent.replace("step 8\n", "")
+    there = there.replace("\ntask default", "old\ntask default")
+    case = Stale("", "sh", "#!/bin/sh\n\nold\n", there, "write_file", {"content": sent}, None)
+    outcome, answer = world.run(case)
+    assert outcome == "refused", answer
 
 
 def test_a_text_in_the_layout_of_before_was_not_made_from_what_a_formatter_left(world: World):

@@ -61,7 +61,7 @@ def lost_place(
     changes, since = compare_lines(lines, own), compare_lines(lines, other)
     if not changes or not since:
         return None
-    search = _Search(lines, other, since)
+    search = _Search(lines, other, since, own)
     for change in changes:
         run = next((a for a in sent if a[0] <= change.old_start <= change.old_end <= a[1]), None)
         lost = search.lost(change, own[change.new_start : change.new_end], run)
@@ -118,9 +118,12 @@ def has_slid(base: str, mine: str, theirs: str, sent: Iterable[tuple[int, int, i
 
 
 class _Search:
-    """Two versions of a text, and which lines of the one are which of the other."""
+    """Two versions of a text, which lines of the one are which of the other, and those of a third."""
 
-    def __init__(self, base: list[str], other: list[str], since: list[DiffRange]) -> None:
+    def __init__(
+        self, base: list[str], other: list[str], since: list[DiffRange], own: list[str]
+    ) -> None:
+        self._own = {"", *map(str.rstrip, own)}
         self._base, self._other = _Layout(base), _Layout(other)
         self._since = since
         self._ends = [region.old_end for region in since]
@@ -146,7 +149,7 @@ class _Search:
             depth = _shallowest(new)
         elif (there := self._there[first]) < 0:
             run = tuple(self._base.keys[first:end])
-            moved = not new and any(run) and self._base.stands_once(run)
+            moved = not new and self._base.stands_once(run) and not self._own.issuperset(run)
             at = next(self._other.standing(run, 0, len(self._back)), -1) if moved else -1
             why = "the lines that were to go were put in again somewhere else"
             # Else both sides made the same change.

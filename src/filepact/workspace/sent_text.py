@@ -448,8 +448,10 @@ def _of_present(target: Target, base: str, mine: str) -> tuple[EditList, TextReq
         if one.old_start == one.old_end and not any(line in wanted for line in put_in if line):
             del now[one.new_start : one.new_end]
     for one in reversed(compare_lines(now, sent)):
-        lacks = [line.rstrip() for line in now[one.old_start : one.old_end]]
-        if one.new_start == one.new_end and all(line in came for line in lacks if line):
+        lacks = [line.rstrip() for line in now[one.old_start : one.old_end] if line.strip()]
+        if one.new_start == one.new_end and any(line in came for line in lacks):
+            if any(line not in came for line in lacks):
+                return None
             del now[one.old_start : one.old_end]
     return _joined(target, "".join(now), mine)[0]
 
