@@ -279,15 +279,7 @@ def placed(target: Target, make: Callable[[str], Made]) -> RebasedFile[Made]:
         return RebasedFile(edits_of(made), _asked(made), made=made)
     seen = seen.with_ends_of(document.text)
     then, now = _tried(make, seen.text), _tried(make, document.text)
-    if isinstance(then, FilepactError) or (
-        not isinstance(now, FilepactError)
-        and _is_exact(now)
-        and not _is_exact(then)
-        and _is_same_but_for_layout(
-            (seen.text, edits_of(then).apply(seen.text)),
-            (document.text, edits_of(now).apply(document.text)),
-        )
-    ):
+    if isinstance(then, FilepactError) or _fits_better(now, document.text, then, seen.text):
         if isinstance(now, FilepactError):
             raise now
         if isinstance(then, AmbiguousMatchError | PatchAmbiguousError):
@@ -328,24 +320,25 @@ def _is_exact(made: EditList | EditResult | FilepactError) -> bool:
     return isinstance(made, EditList) or (not isinstance(made, FilepactError) and made.exact)
 
 
-def _is_same_but_for_layout(known: tuple[str, str], present: tuple[str, str]) -> bool:
-    """Whether a change of the one text is at the same place as one of the other, with or without a formatter's work."""
-    (base, mine), (theirs, made) = _plain(*known), _plain(*present)
+def _fits_better(now: Made | FilepactError, text: str, then: Made, known: str) -> bool:
+    """Whether edits fit a text exactly and a known one but for its layout, at a place that is the same but for that."""
+    if isinstance(now, FilepactError) or not _is_exact(now) or _is_exact(then):
+        return False
+    base, mine = _plain(known, edits_of(then).apply(known))
+    theirs, made = _plain(text, edits_of(now).apply(text))
     return merge(base, mine, theirs).text == made and lost_place(base, mine, theirs) is None
 
 
 def _plain(*texts: str) -> list[str]:
     """Texts as they would be with one blank for each step of depth, and with what a keyboard has."""
-    from filepact.text.tolerant_match import fold  # noqa: PLC0415 - a server that only reads needs none of it
+    from filepact.text.tolerant_match import body_of, fold, indent_of  # noqa: PLC0415 - readers need none
 
-    sides = [fold(text).expandtabs(8).splitlines() for text in texts]
-    depths = sorted({len(line) - len(line.lstrip()) for side in sides for line in side})
+    sides = [[(indent_of(one), body_of(one)) for one in fold(text).splitlines()] for text in texts]
+    sizes = [[(len(indent.expandtabs(8)), body) for indent, body in side] for side in sides]
+    steps = sorted({size for side in sizes for size, body in side if body})
     return [
-        "".join(
-            f"{' ' * bisect_left(depths, len(line) - len(line.lstrip()))}{line.strip()}\n"
-            for line in side
-        )
-        for side in sides
+        "".join(f"{' ' * bisect_left(steps, size) if body else ''}{body}\n" for size, body in side)
+        for side in sizes
     ]
 
 
@@ -448,9 +441,9 @@ def _of_present(target: Target, base: str, mine: str) -> tuple[EditList, TextReq
         if one.old_start == one.old_end and not any(line in wanted for line in put_in if line):
             del now[one.new_start : one.new_end]
     for one in reversed(compare_lines(now, sent)):
-        lacks = [line.rstrip() for line in now[one.old_start : one.old_end] if line.strip()]
-        if one.new_start == one.new_end and any(line in came for line in lacks):
-            if any(line not in came for line in lacks):
+        lacks = {line.rstrip() for line in now[one.old_start : one.old_end] if line.strip()}
+        if one.new_start == one.new_end and not lacks.isdisjoint(came):
+            if not lacks <= came.keys():
                 return None
             del now[one.old_start : one.old_end]
     return _joined(target, "".join(now), mine)[0]
