@@ -320,7 +320,7 @@ class RequestContext:
         change = request = self._change
         if self._repeated is not None:
             change, request = self._repeated.change, self._repeated.first
-        acting = replace(actor, user=user)
+        acting = replace(actor, user=user) if user else actor
         if self.session is not None:
             return Session(
                 *(self.session.id, acting, f"gateway {self.session.id}"),

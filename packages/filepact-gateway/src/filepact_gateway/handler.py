@@ -391,7 +391,8 @@ class GatewayHandler:
             exchange.finish(talk.refused(error) or talk.failed(error))
 
         over = self._limits.enter(talk.line, talk.caller.user, start)
-        late = asyncio.get_running_loop().call_later(self._options.waits, give_up)
+        later = asyncio.get_running_loop().call_later
+        late = None if begun else later(self._options.waits, give_up)
         # Where there are no sessions nobody names a call, and all are cancelled at the end.
         key = (talk.line, str(talk.message["id"]))
         self._running.setdefault(key, []).append(exchange)
@@ -404,7 +405,8 @@ class GatewayHandler:
                 ended = refusal(_shutting_down(), talk.message["id"])
                 outcome = await self._send_all(talk, exchange, out, ended)
         finally:
-            late.cancel()
+            if late is not None:
+                late.cancel()
             if calls and begun:
                 self._metrics.add("filepact_gateway_running_calls", by=-1.0)
                 self._metrics.called(time.perf_counter() - begun)
@@ -502,8 +504,7 @@ class GatewayHandler:
                         exchange.cancel()
                 continue
             if message is None or "method" not in message:
-                cancelled = exchange.is_cancelled()
-                await asyncio.to_thread(partial(talk.end_task, message, cancelled=cancelled))
+                await asyncio.to_thread(talk.end_task, message, cancelled=exchange.is_cancelled())
                 return _outcome(message or {})
 
     def _answer_to(self, talk: RequestContext, message: Message) -> HttpAnswer:

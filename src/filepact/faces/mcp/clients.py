@@ -354,4 +354,5 @@ def actor_named(client: Mapping[str, Any] | None) -> Actor:
 
 def _printable(text: str) -> str:
     """A client's word for itself, fit for a line of a log."""
-    return "".join(char for char in text[:80] if char.isprintable()).strip()
+    text = text[:80]
+    return (text if text.isprintable() else "".join(filter(str.isprintable, text))).strip()

@@ -203,19 +203,18 @@ class ServerProtocol:
         self._greeted = False
         self.takes_batches = False
         """Whether several messages may come as one."""
-        self._actor = actor_named(None)
+        opening = None if before is None else before.opening
+        self._actor = actor_named(None if opening is None else opening["params"]["clientInfo"])
         self._modes: frozenset[str] = frozenset()
         self._apps = False
         self._has_folders = False
         self.to_ask = True
         self._known: tuple[tuple[object, ...], _Client] | None = None
         self._asked = 0
-        opening = None if before is None else before.opening
         if before is not None and before.modern:
             self._era = "modern"
         if opening is not None:
             self._era, self._greeted = "handshake", True
-            self._actor = actor_named(opening["params"]["clientInfo"])
 
     def take(self, message: Message) -> list[Step]:
         """Decide about a message: the actions to take, in order."""
