@@ -107,10 +107,11 @@ def test_an_agent_lists_shows_and_takes_back_its_own_changes(root: Path) -> None
         assert one.call("history", action="log", wait=1)["isError"]
 
 
-def test_an_agent_waits_for_a_person_and_goes_on_meanwhile(root: Path) -> None:
+@pytest.mark.parametrize("named", [False, True])
+def test_an_agent_waits_for_a_person_and_goes_on_meanwhile(root: Path, named: bool) -> None:
     with agent(root, "--mode", "preview") as one:
         change = proposal_in(one.text("write_file", path="b.py", content="b = 1\n"))
-        arguments = {"action": "status", "wait": 25}
+        arguments = {"action": "status", "wait": 25} | ({"change": change} if named else {})
         asked = one.begin("tools/call", {"name": "history", "arguments": arguments})
         assert "return 1" in one.text("read_file", path="a.py")
         person(root, "reject", "--unattended", change, "--reason", "rather not")

@@ -187,6 +187,28 @@ def test_waiting_for_a_decision_ends_with_it(
     assert one.state == "rejected"
 
 
+def test_who_waits_for_the_decision_on_one_change_does_not_hear_of_another(
+    open_here: Callable[..., Workspace], session: Session
+) -> None:
+    preview, person = open_here("preview"), open_here()
+    first, second = (str(write(preview, session, name, "a\n").operation) for name in ("a", "b"))
+    to_decide, looks = [second, first], 0
+
+    def not_cancelled() -> bool:
+        nonlocal looks
+        looks += 1
+        if to_decide:
+            person.reject(to_decide.pop(0), PERSON)
+        return False
+
+    past = preview.past(session, cancelled=not_cancelled)
+    past.status(50, first)
+    assert not to_decide
+    decided = looks
+    past.status(50, first)  # It is decided.
+    assert looks == decided
+
+
 def test_waiting_for_a_decision_ends_when_nobody_wants_to_know(
     open_here: Callable[..., Workspace], session: Session
 ) -> None:

@@ -374,6 +374,8 @@ def history(
     if action == "diff":
         return _shown(past, past.change(change))
     if change is not None:
+        if wait:
+            past.status(wait, past.change(change).id)
         return _line(past.change(change), time.time())
     if action == "log":
         done = past.log(_LISTED + 1)

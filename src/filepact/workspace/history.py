@@ -522,19 +522,17 @@ class SessionHistory:
             raise NoChangeError(f"{change.id} was undone by somebody else", hint=hint)
         return self._go_back(plan, dry_run=dry_run, partly=partly)
 
-    def status(self, wait: float = 0.0) -> tuple[Proposal, ...]:
+    def status(self, wait: float = 0.0, change: str = "") -> tuple[Proposal, ...]:
         """The session's proposals: those that wait, and the last on which somebody has decided.
 
         Args:
             wait: Seconds to wait until one of those that wait is decided.
+            change: The only one that is waited for; empty for any.
         """
-        waiting = frozenset(one.id for one in self._open())
+        waiting = frozenset(one.id for one in self._open() if change in ("", one.id))
         if wait and waiting:
-
-            def decided() -> bool:
-                return not waiting <= {one.id for one in self._open()}
-
-            self._patience.wait(wait, decided, self._cancelled)
+            answers = (lambda: not waiting <= {one.id for one in self._open()}), self._cancelled
+            self._patience.wait(wait, *answers)
         done = [
             *self._store.proposals(session=self._session, state="committed"),
             *self._store.proposals(session=self._session, state="rejected"),
