@@ -27,6 +27,27 @@ def test_an_editor_without_files_has_them_served_from_the_disk(tmp_path):
         assert not (rig.work / "new").exists()
 
 
+@pytest.mark.parametrize("limit", [-1, 1.5, "2", True, 2**63])
+def test_a_limit_that_is_no_number_of_lines_counts_as_none(tmp_path, limit):
+    with Rig(tmp_path, checked=False) as rig:
+        (rig.work / "a.txt").write_text("one\ntwo\nthree\n")
+        rig.start()
+        assert rig.read("a.txt", line=2, limit=limit)["result"] == {"content": "two\nthree\n"}
+
+
+@pytest.mark.parametrize("odd", [{}, None, 5, "text", {"content": 5}, {"content": None}])
+def test_an_editor_that_answers_with_no_text_is_an_error_and_nothing_is_written(tmp_path, odd):
+    with Rig(tmp_path, fs=BOTH, checked=False) as rig:
+        (rig.work / "a.txt").write_text("one\n")
+        rig.start()
+        for begin in (rig.begin_read, lambda name: rig.begin_write(name, "two\n")):
+            wanted = begin("a.txt")
+            rig.editor.answer(rig.editor.request("fs/read_text_file"), odd)
+            assert rig.agent.answer_to(wanted)["error"]["data"]["errorKind"] == "read_error"
+        assert (rig.work / "a.txt").read_text() == "one\n"
+        assert rig.editor.quiet
+
+
 @pytest.mark.slow(after=1)
 @pytest.mark.parametrize(
     ("fs", "asked"),
