@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -15,6 +16,8 @@ import pytest
 
 from filepact.faces.mcp.results import CAPABILITIES_KEY, CLIENT_KEY, TASKS_KEY
 from filepact.tools.registry import CallResult
+from filepact_gateway.exchange import GatewayCall
+from filepact_gateway.handler import _watch
 from filepact_gateway.settings import CallLimits
 from gateway_running import PATIENCE, Answer, Client, RunningGateway, children, running_calls
 from tests.faces.small_server import wait_for
@@ -141,6 +144,19 @@ def test_who_hangs_up_with_the_name_of_a_task_has_not_cancelled_it(small_gateway
     name = task(gateway.client(), "wait", steps=60)
     assert until(gateway.client(), name, "completed")["result"]["isError"] is False
     assert not gateway.engine.cancelled.is_set()
+
+
+def test_who_leaves_while_the_name_of_a_task_is_sent_has_not_cancelled_it():
+    async def gone() -> dict[str, Any]:
+        return {"type": "http.disconnect"}
+
+    async def leave(*, task: bool) -> bool:
+        call = GatewayCall(asyncio.get_running_loop(), lambda _call: None)
+        assert not task or call.hand_out()
+        await _watch(gone, call, modern=True)  # type: ignore[arg-type]
+        return call.is_cancelled()
+
+    assert [asyncio.run(leave(task=one)) for one in (False, True)] == [True, False]
 
 
 @pytest.mark.parametrize(

@@ -244,12 +244,11 @@ class RequestContext:
         """Answer a request about a task, whichever worker carries its call out."""
         store, key = self._tasks(asked.task)
         noted, state = store.find(key) or ("", None)
-        now = store.now()
-        if state is None or state["at"] + KEPT < now:
+        if state is None or state["at"] + KEPT < store.now():
             return error_response(asked.id, INVALID_PARAMS, NO_TASK)
         began, change = json.loads(noted)
         if state["status"] == "working":
-            if state["at"] + _SILENT < now:
+            if state["at"] + _SILENT < store.now():
                 state |= self._looked_up(change)
             elif asked.method == "tasks/cancel":
                 store.claim(f"{key} over", "")

@@ -562,7 +562,8 @@ async def _watch(receive: Receive, exchange: GatewayCall, *, modern: bool) -> No
     while (await receive())["type"] != "http.disconnect":
         pass
     # Where there are sessions, who loses a connection has not said that the answer is not wanted.
-    (exchange.cancel if modern else exchange.abandon)()
+    if not exchange.handed_out:
+        (exchange.cancel if modern else exchange.abandon)()
 
 
 def _outcome(message: Message) -> str:
