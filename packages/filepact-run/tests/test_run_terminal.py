@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import os
+import pty
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
 
+from filepact.faces.cli import perform
+from filepact_run import namespace
 from run_place import Place
 from run_shell import PATIENCE, Shell
 from tests import forked
@@ -55,6 +60,32 @@ def test_a_program_is_interrupted_stopped_and_gone_on_with_by_keys(
     assert shell.status() == "130"
     assert place.state() == {"a": "x\n"}
     assert place.facts("runs") == {"runs": []}
+
+
+def test_a_key_that_is_typed_before_the_program_has_begun_is_not_lost(place: Place) -> None:
+    process, terminal = pty.fork()
+    if not process:
+        plain = namespace._write_maps
+
+        def late(*given: int) -> None:
+            os.write(1, b"entered")
+            while not signal.sigpending():
+                os.sched_yield()
+            plain(*given)
+
+        namespace._write_maps = late
+        os.environ.update(place.environment)
+        os.chdir(place.root)
+        os._exit(perform(["run", "--", "sh", "-c", "sleep 30; echo not interrupted"]))
+    shown = b""
+    with suppress(OSError):  # the end of a terminal is an error on Linux
+        while b"entered" not in shown:
+            shown += os.read(terminal, 4096)
+        os.write(terminal, b"\x03")
+        while block := os.read(terminal, 4096):
+            shown += block
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 130, shown
 
 
 def test_a_shell_has_jobs_of_its_own_and_gives_the_terminal_back(

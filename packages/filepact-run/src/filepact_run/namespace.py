@@ -145,6 +145,8 @@ class NamespaceProgram:
             ours.send(b"mapped")
             program._expect(b"mounted")
             program._expect(b"started")
+            while (came := _next_signal(_HANDED, 0)) is not None:
+                program.send(came.si_signo, b"key")  # It was typed before there was a program.
             # What the init says by itself wakes us as the end of a process does.
             fcntl.fcntl(ours, fcntl.F_SETOWN, us)
             fcntl.fcntl(ours, fcntl.F_SETSIG, signal.SIGCHLD)
@@ -207,10 +209,10 @@ class NamespaceProgram:
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTSTP})
         self._ask(b"continue front" if _in_front() else b"continue")
 
-    def send(self, number: int) -> None:
-        """Send the program a signal."""
+    def send(self, number: int, word: bytes = b"signal") -> None:
+        """Send the program a signal; one of a key to all that runs inside, as a terminal does."""
         with suppress(OSError):
-            self._line.send(b"signal %d" % number)
+            self._line.send(b"%s %d" % (word, number))
 
     def hold(self) -> bool:
         """Have everything inside stand still, until `release`; false where that cannot be had now."""
@@ -451,12 +453,12 @@ def _wait(line: socket.socket, program: int, reader: int, seen: NamespaceMounts)
                 done = is_stopped(program)
             elif word == b"continue":
                 go_on(program, front=bool(number))
-            elif word == b"signal":
+            elif word in (b"signal", b"key"):
                 with suppress(ProcessLookupError):
-                    os.kill(program, int(number))
+                    os.kill(program if word == b"signal" else -1, int(number))
             else:
                 return
-            if word != b"signal":
+            if word not in (b"signal", b"key"):
                 line.send(b"done" if done else b"not done")
         if reader in ready:
             os.read(reader, 512)
