@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import sys
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from filepact.faces.cli.wording import extras, install_line, with_install_line
+from tests.architecture.project import MODULES, dotted
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -90,3 +92,9 @@ def test_a_sentence_that_names_an_extra_gets_its_line(noted: Any, extra: str) ->
     said = with_install_line(f"Install filepact's extra `{extra}`.")
     assert said.endswith(shlex.quote(f"/src/my clone[{extra}]"))
     assert with_install_line("Nothing is missing.") == "Nothing is missing."
+
+
+def test_no_module_names_a_line_of_its_own_that_installs_an_extra() -> None:
+    """How this copy was installed is known in one place; any other line is wrong for somebody."""
+    pattern = re.compile(r"(pip|pipx|uv tool|uv) install [^\n]*filepact\[")
+    assert [dotted(one) for one in MODULES if pattern.search(one.read_text(encoding="utf-8"))] == []

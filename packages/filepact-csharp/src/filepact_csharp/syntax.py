@@ -42,7 +42,7 @@ class SyntaxReader:
         except ImportError as error:
             raise NotFoundError(
                 "the packages tree-sitter and tree-sitter-c-sharp are not installed",
-                hint="Run: pip install 'filepact[csharp]'",
+                hint="Install filepact's extra `csharp`.",
             ) from error
         self._parser = library.Parser(library.Language(language.language()))
 
