@@ -83,6 +83,22 @@ def test_what_is_no_time_or_lies_ahead_is_refused(said: str) -> None:
         time_named(said, NOW)
 
 
+def test_a_file_that_has_another_name_now_is_one_line_of_a_turn_and_of_its_undo(
+    cli: CommandLine,
+) -> None:
+    (cli.root / "old.bin").write_bytes(bytes(range(256)))
+    assert cli("mv", "old.bin", "new.bin").code == 0
+    assert cli("write", "old.bin", "--content", "another").code == 0
+    said = [" ".join(line.split()) for line in cli("log", "--turns").out.splitlines()]
+    assert "made old.bin +1 -0" in said
+    assert "moved old.bin -> new.bin" in said
+    moved = cli.json("log", "--turns", "-n", "2")["turns"][1]["files"]
+    assert [one["change"] for one in moved] == ["delete", "create"]
+    (cli.root / "old.bin").unlink()
+    operation = cli.json("log", "-n", "2")["operations"][1]["id"]
+    assert "moved   new.bin -> old.bin\n" in cli("undo", operation, "--unattended").out
+
+
 def test_turns_are_listed_with_their_files_within_eighty_columns(cli: CommandLine) -> None:
     long = f"src/{'deep/' * 20}module.py"
     act(cli, ("turn-one", "a.txt", "1\n"), ("turn-one", "a.txt", "1\n2\n"), ("", "b.txt", "b\n"))

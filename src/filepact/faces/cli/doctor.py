@@ -387,12 +387,8 @@ def check_journal(state: str, tell: Callable[[str], None]) -> Iterator[CheckResu
     said = f"damaged: {'; '.join(found.problems[:3]) or count(len(found.damaged), 'content')}"
     if found.unusable:
         said += f", and what operations did to {count(len(found.unusable), 'file')} cannot be taken back"
-    yield CheckResult(
-        "journal",
-        "fail",
-        said,
-        "`filepact doctor --journal` says what, `filepact doctor --repair` keeps the rest.",
-    )
+    after = "`filepact doctor --journal` says what, `filepact doctor --repair` keeps the rest."
+    yield CheckResult("journal", "fail", said, after)
 
 
 def check_folders(workspace: Workspace) -> Iterator[CheckResult]:

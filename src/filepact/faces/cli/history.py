@@ -310,18 +310,14 @@ def restore(arguments: Namespace, screen: Terminal) -> CommandAnswer:
 def _went_back(receipt: Receipt, arguments: Namespace, screen: Terminal) -> CommandAnswer:
     """The answer to an undo and its like: what became of each file, and the diff only where it is wanted."""
     answer = answer_receipt(receipt, screen, diff=arguments.diff or arguments.dry_run)
-    kinds = {(True, False): "delete", (False, True): "create"}
-    files = [
-        (
-            visible(one.path),
-            kinds.get((one.before is not None, one.after is not None), "modify"),
-            one.added,
-            one.removed,
-        )
-        for one in receipt.files
-    ]
+    states = {visible(one.path): (one.before, one.after) for one in receipt.files}
+    files = []
+    for one in receipt.files:
+        kind = "delete" if one.after is None else "create"
+        kind = kind if (one.before is None) != (one.after is None) else "modify"
+        files.append((visible(one.path), kind, one.added, one.removed))
     first, *others = answer.spans
-    return replace(answer, spans=(first, *files_shown(files), *others))
+    return replace(answer, spans=(first, *files_shown(files, states), *others))
 
 
 def _how(workspace: Workspace, arguments: Namespace, screen: Terminal) -> _How:

@@ -20,7 +20,7 @@ from filepact.workspace.undo_plan import net_changes
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from filepact.domain.document import RootId
     from filepact.domain.operation import Operation
@@ -194,31 +194,31 @@ def log_turns(workspace: Workspace, limit: int | None, since: float | None = Non
     spans: list[TerminalText] = []
     told: list[dict[str, object]] = []
     for number, operations in workspace.turns(limit, since):
-        files = _files(workspace, operations)
+        files, states = _files(workspace, operations)
         request = requests.get(operations[-1].session.turn, "")
-        spans += [*_head(number, operations, now, request), *files_shown(files)]
+        spans += [*_head(number, operations, now, request), *files_shown(files, states)]
         told.append({**_facts(number, operations, files), "request": request})
-    return CommandAnswer(
-        tuple(spans)
-        or plain(
-            "Nothing was done here yet.\n"
-            if since is None
-            else "Nothing was done here since then.\n"
-        ),
-        {"turns": told},
-        long=True,
-    )
+    nothing = f"Nothing was done here {'yet' if since is None else 'since then'}.\n"
+    return CommandAnswer(tuple(spans) or plain(nothing), {"turns": told}, long=True)
 
 
 _File = tuple[str, str, int | None, int | None]
 """A path, what became of the file, and how many lines were added and removed if that is known."""
+_States = tuple[object, object]
+"""What tells one state of a file from another, before and after; None where there is no file."""
 
 
-def _files(workspace: Workspace, operations: Sequence[Operation]) -> list[_File]:
-    """Return the net changes of operations in force by file, deletions first."""
+def _files(
+    workspace: Workspace, operations: Sequence[Operation]
+) -> tuple[list[_File], dict[str, _States]]:
+    """Return the net changes of operations in force by file, deletions first; and each file's states."""
     found: dict[str, _File] = {}
+    states: dict[str, _States] = {}
     for changes in net_changes(one for one in operations if _counts(one)):
         kinds = {workspace.show(one.path): one.kind for one in changes.changes}
+        for one in changes.changes:
+            path = workspace.show(one.path)
+            states[path] = (states.get(path, (one.before,))[0], one.after)
         try:
             reports = {
                 one.path.rstrip("/"): (one.added, one.removed)
@@ -232,7 +232,7 @@ def _files(workspace: Workspace, operations: Sequence[Operation]) -> list[_File]
             became = kind if path not in found else _joined(before, kind)
             found[path] = (path, became, _sum(more, added), _sum(less, removed))
     order = {"delete": 0, "create": 1, "modify": 2}
-    return sorted(found.values(), key=lambda file: (order[file[1]], file[0]))
+    return sorted(found.values(), key=lambda file: (order[file[1]], file[0])), states
 
 
 def _sum(one: int | None, other: int | None) -> int | None:
@@ -276,11 +276,18 @@ _SIGNS: Final[dict[str, tuple[str, Style]]] = {
     "delete": ("deleted ", "remove"),
     "create": ("made    ", "add"),
     "modify": ("        ", "plain"),
+    "move": ("moved   ", "plain"),
 }
 
 
-def files_shown(files: Sequence[_File]) -> Iterator[TerminalText]:
-    """Yield a line for each changed file, and one with the number of those left out."""
+def files_shown(files: Sequence[_File], states: Mapping[str, _States]) -> Iterator[TerminalText]:
+    """Yield a line for each changed file, and one with the number of those left out; a file with another name is one."""
+    gone = {states[path][0]: path for path, kind, *_ in files if kind == "delete"}
+    new = {states[path][1]: path for path, kind, *_ in files if kind == "create"}
+    names = {new[state]: f"{gone[state]} -> {new[state]}" for state in new.keys() & gone.keys()}
+    lost = {gone[state] for state in new.keys() & gone.keys()}
+    files = [one for one in files if one[0] not in lost]
+    files = [(names[one[0]], "move", 0, 0) if one[0] in names else one for one in files]
     for path, kind, added, removed in files[:_FILES]:
         sign, style = _SIGNS[kind]
         lines = f"+{added} -{removed}" if removed is not None and (added or removed) else ""
