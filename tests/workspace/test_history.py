@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
 
+from filepact.app import open_toolbox
 from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.document import (
     FOLDER,
@@ -18,6 +20,7 @@ from filepact.domain.document import (
 )
 from filepact.errors import FilepactError
 from filepact.text.locate import place
+from filepact.tools.registry import CallContext
 from filepact.workspace import receipt
 from tests.workspace.acting import delete, edit, write
 
@@ -311,6 +314,39 @@ def test_the_patch_of_an_operation_holds_the_files_own_bytes(
     patch = workspace.patch(workspace.log()[0])
     subprocess.run(["git", "apply", "-R"], cwd=root, input=patch, check=True)
     assert {path.name: path.read_bytes() for path in root.iterdir()} == before
+
+
+def test_a_patch_says_what_changed_besides_the_bytes_and_stays_a_patch(
+    workspace: Workspace, session: Session, root: Path
+) -> None:
+    if not hasattr(os, "setxattr"):
+        pytest.skip("attributes are set as on Linux")
+    (root / "a.txt").write_text("one\ntwo\n")
+    (root / "b.txt").write_text("b\n")
+    (root / "d").mkdir()
+    workspace.external.resnapshot()
+    (root / "a.txt").write_text("one\n2\n")
+    os.setxattr(root / "a.txt", "user.x\n--- a/b.txt\n+++ b/b.txt\n@@ -1 +0,0 @@\n-b", b"1")
+    os.setxattr(root / "b.txt", "user.mark", b"1")
+    (root / "d").chmod(0o700)
+    if not os.geteuid():
+        os.chown(root / "b.txt", 1234, -1)
+    found = workspace.external.detect(session).operation
+    patch = workspace.patch(found)
+    said = patch.decode().splitlines()
+    assert {"b.txt: attribute + user.mark", "d: mode 0755 -> 0700"} <= {*said}
+    assert any(one.startswith("a.txt: attribute + user.x\\x0a--- a/b.txt\\x0a+++") for one in said)
+    if not os.geteuid():
+        assert f"b.txt: owner 0:{os.getegid()} -> 1234:{os.getegid()}" in said
+    subprocess.run(["git", "apply", "-R"], cwd=root, input=patch, check=True)
+    assert (root / "a.txt").read_text() == "one\ntwo\n"
+    assert (root / "b.txt").read_text() == "b\n"
+    (root / "a.txt").write_text("one\n2\n")
+    taken = open_toolbox(workspace).call(
+        *("patch_apply", {"patch": patch.decode(), "reverse": True}), CallContext(session)
+    )
+    assert not taken.failed, taken.text
+    assert (root / "a.txt").read_text() == "one\ntwo\n"
 
 
 def test_an_operation_that_changed_nothing_cannot_be_undone(

@@ -292,7 +292,7 @@ def _rights(change: FileChange, shown: str) -> str:
         told.append(f"mode {before.mode & 0o7777:04o} -> {after.mode & 0o7777:04o}")
     if before.attributes is not None and after.attributes is not None:
         told += before.attributes.differences(after.attributes)
-    return "".join(f"{shown}: {one}\n" for one in told)
+    return "".join(f"{shown}: {shown_name(one)}\n" for one in told)
 
 
 def states(change: FileChange, versions: DocumentCache) -> tuple[Document, ...]:
@@ -321,21 +321,23 @@ def patch_of(changes: ChangeSet, content: Callable[[str], bytes]) -> bytes:
     renamed = origins(changes.changes, content)
     moved = {one.path for one in renamed.values()}
     parts: list[bytes] = []
-    # Patches know files only.
-    for change in filter(None, (one.of_file for one in changes.changes)):
-        origin = renamed.get(change.path)
-        if change.path in moved:
+    # Patches know files and their bytes only; programs pass over what is said of the rest, before the first of them.
+    told = ""
+    for whole in changes.changes:
+        change, new = whole.of_file, whole.path.path
+        told += _rights(whole, quote_name(new))
+        if change is None or change.path in moved:
             continue
-        new = change.path.path
+        origin = renamed.get(change.path)
         if not change.retraceable:
-            parts.append(f"What {quote_name(new)} held or holds was not kept\n".encode())
+            told += f"What {quote_name(new)} held or holds was not kept\n"
         elif origin is None:
             sides = (change.before, change.after)
             parts.append(_file_patch(sides, content, (new, new), git=several))
         else:
             sides = (origin.before, change.after)
             parts.append(_file_patch(sides, content, (origin.path.path, new), git=True))
-    return b"".join(parts)
+    return os.fsencode(told) + b"".join(parts)
 
 
 def origins(

@@ -41,7 +41,7 @@ _OURS: Final = {
     "contents": "large contents",
     "indexes": "search indexes",
     "kept": "large files for an undo",
-    "removed": "removed files for an undo",
+    "removed": "removed files",
     "rescued": "rescued texts",
     "room": "room kept free",
 }
