@@ -6,8 +6,10 @@ import io
 import json
 import os
 import re
+import shutil
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +24,8 @@ from filepact.faces.cli.context import login_name
 from filepact.faces.cli.editor_lines import editors
 from filepact.faces.cli.screen import Terminal
 from filepact.store.sqlite import SqliteStore
+from tests.unprivileged import unprivileged
+from tests.workspace.acting import delete
 
 if TYPE_CHECKING:
     from tests.faces.command_line import CommandLine
@@ -446,6 +450,31 @@ def test_the_doctor_says_what_a_folder_does_not_keep_of_a_file(cli: CommandLine)
     (found,) = (one for one in cli.json("doctor")["checks"] if one["name"] == "attributes")
     assert found["level"] == "ok"
     assert ("owner" in found["said"]) == bool(os.geteuid())
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to somebody else")
+def test_the_doctor_says_what_could_not_be_set_until_it_is(cli: CommandLine) -> None:
+    session = Session("s", Actor("agent", "a"))
+    theirs = cli.root / "theirs.txt"
+    theirs.write_text("theirs\n")
+    os.chown(theirs, 1234, -1)
+    theirs.chmod(0o666)
+    with open_workspace([str(cli.root)], state_dir=str(cli.state)) as workspace:
+        delete(workspace, session, "theirs.txt")
+        shutil.rmtree(cli.state / "removed")
+        (told,) = unprivileged(partial(workspace.undo, session)).notes
+        back = workspace.log(limit=1)[0].id
+
+    def said() -> list[str]:
+        checks = cli.json("doctor")["checks"]
+        return [
+            one["said"] for one in checks if one["name"] == "attributes" and back in one["said"]
+        ]
+
+    assert "its owner could not be set (1234, now 0)" in told
+    assert said() == [f"{back}, theirs.txt: its owner could not be set (1234, now 0)"]
+    os.chown(theirs, 1234, -1)
+    assert said() == []
 
 
 def test_the_doctor_says_what_to_do(cli: CommandLine) -> None:

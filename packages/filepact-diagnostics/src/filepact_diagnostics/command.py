@@ -42,10 +42,7 @@ RISKS: Final[dict[Risk, str]] = {
 }
 """Why a server does not work for agents as it is, unasked."""
 
-_UNASKED: Final[dict[Risk, str]] = {
-    "runs": "not used",
-    "discloses": "confined, or else not used,",
-}
+_UNASKED: Final[dict[Risk, str]] = {"runs": "not used", "discloses": "confined, or else not used,"}
 _CONFINED: Final = "confined to these folders and its toolchain, without network"
 _MOST_FILES: Final = 20_000
 _LARGEST: Final = 200_000
@@ -331,10 +328,7 @@ def _withdrawn(server: ServerSpec, known: ServerTrust, folder: str, state: str) 
 
 
 def _listed(
-    risky: dict[str, ServerSpec],
-    chosen: Iterable[ServerSpec],
-    folder: str,
-    programs: Programs,
+    risky: dict[str, ServerSpec], chosen: Iterable[ServerSpec], folder: str, programs: Programs
 ) -> CommandAnswer:
     allowed = {one.name: one for one in chosen if one.allowed_in(folder)}
     held = {one.name for one in programs.waiting(risky.values(), chosen, folder)}

@@ -35,7 +35,7 @@ from filepact.faces.cli.state import move
 from filepact.faces.cli.wording import extras, install_line, size
 from filepact.text.gitignore import MACHINE_FOLDERS
 from filepact.values import asdict
-from filepact.workspace.documents import PROJECT_FILE
+from filepact.workspace.documents import EDIT_LIMIT, PROJECT_FILE
 from filepact.workspace.file_snapshot import unwatched_said
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from filepact.config.settings import GuardSettings, Settings
+    from filepact.domain.document import WorkspacePath
     from filepact.faces.cli.connections import Connection
     from filepact.faces.cli.render import Level
     from filepact.faces.cli.screen import Style, Terminal
@@ -77,6 +78,7 @@ _UNREMARKABLE = {("extras", "none"), ("extras", "ok"), ("C#", "none")}
 _WEAK_FILE_SYSTEMS = ("9p", "afs", "ceph", "cifs", "fuse", "nfs", "smb", "vboxsf", "virtiofs")
 _REMAINS = ".filepact-"
 _MOST_NAMES = 100_000
+_NEWEST, _UNSET = 50, ("could not be set", "could not be kept", "its mode is ")
 _ROOM, _LEAST_ROOM = 64 * 1024 * 1024, 1024 * 1024
 
 
@@ -427,6 +429,30 @@ def check_folders(workspace: Workspace) -> Iterator[CheckResult]:
                 "What they name is searched too. To leave it out, share the top of the repository.",
             )
         yield from _check_remains(root.path)
+    yield from _check_unset(workspace)
+
+
+def _check_unset(workspace: Workspace) -> Iterator[CheckResult]:
+    """What the newest changes could not set of owners, rights and attributes, if it is not set by now."""
+    later: set[WorkspacePath] = set()
+    for done in workspace.log(limit=_NEWEST):
+        told = [part for part in done.note.split("; ") if any(one in part for one in _UNSET)]
+        changes = [one for one in done.changes.changes if one.after and one.path not in later]
+        later.update(done.changes.paths)
+        for one in changes if told else ():
+            name = workspace.show(one.path)
+            begins = f"{name}: " if len(done.changes.changes) > 1 else ""
+            said = "; ".join(x.removeprefix(begins) for x in told if x.startswith(begins))
+            with suppress(FilepactError):  # One of another root is not looked at here.
+                root = workspace.guard.root_of(one.path.root)
+                now = root.folder_state(one.path.path)
+                now = now or root.read(one.path.path, limit=EDIT_LIMIT, follow=False).revision
+                states = [(x.mode, x.attributes) for x in (now, one.after) if x]
+                if said and states[0] != states[1]:
+                    yield CheckResult(
+                        *("attributes", "ok", f"{done.id}, {name}: {said}"),
+                        "Set it by hand, as root where it takes root.",
+                    )
 
 
 def check_wall(

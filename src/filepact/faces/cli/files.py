@@ -7,12 +7,7 @@ from base64 import b64encode
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from filepact.errors import (
-    EncodingUnsafeError,
-    InvalidParamsError,
-    NotFoundError,
-    ReadFailedError,
-)
+from filepact.errors import EncodingUnsafeError, InvalidParamsError, NotFoundError, ReadFailedError
 from filepact.faces.cli.context import acting, here, opened
 from filepact.faces.cli.render import answer_receipt
 from filepact.faces.cli.screen import DONE, NOTHING, CommandAnswer, plain, remark

@@ -11,20 +11,8 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Final, TypedDict
 
 from filepact.domain.operation import NOBODY_LOOKED, Proposal, moment
-from filepact.errors import (
-    InvalidParamsError,
-    NoChangeError,
-    NotFoundError,
-    UnattendedError,
-)
-from filepact.faces.cli.context import (
-    called_by,
-    find_context,
-    here,
-    moved_here,
-    opened,
-    person,
-)
+from filepact.errors import InvalidParamsError, NoChangeError, NotFoundError, UnattendedError
+from filepact.faces.cli.context import called_by, find_context, here, moved_here, opened, person
 from filepact.faces.cli.render import (
     age,
     answer_receipt,
