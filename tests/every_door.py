@@ -7,8 +7,9 @@ where something could not be kept and the answer says so; or *wrong*.
 ``--whole [--folding FOLDER]`` makes all of it: on disk, in memory and where letter case tells no names apart, as root and as an
 ordinary user.  That takes an hour of a processor, most of it for kills and for an ordinary user's processes.
 
-On 2026-11-29, cells as they are to be / refused of each door; none told and none wrong.  All at commit 293840ce, but hooks (those
-on ext4 as root excepted) and the command at 72984149, before recovery and swaps of names were mended, and `mcp` for a user at a0ee8def:
+On 2026-11-29, cells as they are to be / refused of each door; none told and none wrong.  On ext4 and in memory at commit 148fe23f, but hooks and the
+command for a user at 72984149; on exFAT at 293840ce, but hooks and the command at 72984149, before recovery and swaps of names
+were mended, and `mcp` for a user at a0ee8def:
 
 =======================  ==========  ==========  ============  ============  ===========  ===========
 .                        ext4, root  ext4, user  memory, root  memory, user  exFAT, root  exFAT, user
@@ -21,7 +22,7 @@ hooks                    323 / 11    260 / 14    323 / 11      260 / 14      144
 run, with and without    320 / 0     258 / 4     320 / 0       258 / 4       144 / 0      144 / 0
 guard                    320 / 0     258 / 4     320 / 0       258 / 4       144 / 0      144 / 0
 the root itself, by all  144 / 0     126 / 4     144 / 0       126 / 4       not run      not run
-killed tools             590 / 0     490 / 0     949 / 0       490 / 0       261 / 0      not run
+killed tools             618 / 0     516 / 0     1,016 / 0     516 / 0       261 / 0      not run
 =======================  ==========  ==========  ============  ============  ===========  ===========
 
 Killed was before every 61st call in memory as root and every 131st elsewhere.  At 72984149 11 of 1,443 such cells in memory and 6 of
