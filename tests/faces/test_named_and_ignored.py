@@ -1134,3 +1134,23 @@ def test_a_known_folder_that_is_ignored_by_now_and_becomes_something_else_comes_
         "one": "1\n",
         "two": "2\n",
     }
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["one in part", "both in part"])
+def test_a_folder_of_a_removal_that_goes_back_in_part_goes_or_is_named(root, agent, whole):
+    """One command has made it for a file, another has removed the file, and something else of both stays."""
+    for name in ("f", "g", "h"):
+        (root / name).write_text("of the person\n")
+    agent.bash("true")
+    agent.bash("mkdir -p w/v; echo x > w/v/x; echo agent > f")
+    agent.bash("rm w/v/x; echo agent > h" if whole else "rm w/v/x; echo agent > h; echo agent > g")
+    for name in ("f", "g"):
+        (root / name).write_text("by the person since\n")
+    place = "--root", str(root), "--state", agent.state
+    said = command_line.command("undo", "--turn", "--partly", "--unattended", *place)
+    assert "left as it is: f:" in said.out
+    assert (root / "h").read_text() == "of the person\n"
+    for folder in ("w", "w/v"):
+        assert (root / folder).exists() != whole
+        assert (f"the folder {folder} stays" in said.out) != whole
+    assert said.code == (not whole)

@@ -357,7 +357,13 @@ def settle_folders(
     known = (operation, *(one for one in back if whole.get(one.id)))
     gone = {one.path for each in known for one in each.changes.changes if one.after is None}
     made = (one if whole.get(one.id, True) else _emptied(one, gone) for one in back)
-    stay = {path: why for one in made for path, why in remove_folders(one, root_of).items()}
+    # Where the removal goes back in part as well, nobody knows whether the folder was meant: it stays, and that is told.
+    partly = [one for one in back if not whole.get(one.id, True)]
+    went = [x.path for one in partly for x in one.changes.changes if x.after is None]
+    also = [one for one in went if not root_of(one.root).glance(one.path)]
+    there = {WorkspacePath(*at) for one in partly for at in _emptied(one, also).directories}
+    stay = dict.fromkeys(there, "other changes of the same calls stay as well")
+    stay |= {path: why for one in made for path, why in remove_folders(one, root_of).items()}
     # Some may have held only what has gone with the others.
     stay |= dict.fromkeys(steps.settle(), "it is not empty")
     return {path: why for path, why in sorted(stay.items()) if root_of(path.root).glance(path.path)}
