@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 import sys
 
 import pytest
 
 from tests.properties import killed_turns, turns
-from tests.properties.turn_histories import Call, History, Step
+from tests.properties.turn_histories import IN_GIT, PROGRAMS, Call, History, Step, smaller
 
 pytestmark = [
     pytest.mark.skipif(
@@ -39,6 +40,20 @@ def test_a_history_that_stands_still_ends_and_tells_what_each_process_does(
     # The test's own stack, which program waits, and the stacks of `filepact run`.
     for said in ("in _play_run", ": cat p", "in perform"):
         assert said in wrong.said
+
+
+def test_what_a_history_is_made_smaller_to_is_read_to_its_end_by_a_shell() -> None:
+    """Else who plays it waits for ever."""
+    lines = [line.format(a="a", b="b", d="d", D="D", n="n", A="A") for line in (*PROGRAMS, *IN_GIT)]
+    call = Call("Bash", tuple(Step("agent", line) for line in lines))
+    one = History("hook", "--session", (), (), (call,), ())
+    shorter = {step.line for less in smaller(one) for move in less.turn for step in move.steps}
+    assert len(shorter) > len(lines)
+    for line in shorter:
+        done = subprocess.run(
+            ["sh", "-n"], check=False, input=f"({line}\n)\n".encode(), capture_output=True
+        )
+        assert not done.returncode, (line, done.stderr)
 
 
 @pytest.mark.parametrize("victim", killed_turns.VICTIMS)

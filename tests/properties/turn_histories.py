@@ -119,7 +119,7 @@ _TREES = (
 
 _BAD, _WORSE = (f"\"$(printf '{one}')\"" for one in (r"bad\377", r"worse\376"))
 _SOCKET = """perl -MSocket -e 'socket(S,PF_UNIX,SOCK_STREAM,0); bind(S,sockaddr_un("{0}"))'"""
-_PROGRAMS = (
+PROGRAMS = (
     "sed -i 's/line 3/LINE 3/' {a}",
     "sed -i '/line 7/d' {a} {b}",
     "echo more >> {a}",
@@ -243,7 +243,7 @@ _PROGRAMS = (
     "mv sub/s {n}; rm -rf sub",
     "touch {a}; touch -d '2001-01-01' {b}",
 )
-_IN_GIT = (
+IN_GIT = (
     "git stash -q -u",
     "git stash -q; git stash pop -q",
     "git checkout -q -- .",
@@ -331,7 +331,7 @@ class _Maker:
         return self.made
 
     def program(self) -> Step:
-        some = _IN_GIT if self.git and self.chance.random() < 0.2 else _PROGRAMS
+        some = IN_GIT if self.git and self.chance.random() < 0.2 else PROGRAMS
         a, b = self.chance.sample(FILES, 2)
         folder = f"d{self.chance.randrange(2)}"
         line = self.chance.choice(some).format(
@@ -467,11 +467,13 @@ def _fewer(moves: tuple[Step | Call, ...]) -> Iterator[tuple[Step | Call, ...]]:
             for out in range(len(move.behind)):
                 less_behind = move.behind[:out] + move.behind[out + 1 :]
                 yield (*before, replace(move, behind=less_behind), *after)
-        elif "; " in move.line and not move.line.startswith(("for", "[")):
+        elif "; " in move.line and "; do " not in move.line and move.line[0] != "[":
             parts = move.line.split("; ")
             for out in range(len(parts)):
                 line = "; ".join(parts[:out] + parts[out + 1 :])
-                yield (*before, replace(move, line=line), *after)
+                # With an open quote a shell would wait for the rest of it.
+                if not (line.count("'") % 2 or line.count('"') % 2):
+                    yield (*before, replace(move, line=line), *after)
 
 
 def smaller(one: History) -> Iterator[History]:

@@ -417,9 +417,11 @@ def _taken_back(place: Place, one: History, truth: Truth, session: str) -> Wrong
         ):
             continue
         # What a person put into a folder stays there, or comes back, whatever the folder was called then.
-        if any(
+        left_above = any(
             f"the folder {_visible(at)} stays: it is not empty" in said for at in above(name)
-        ) and (entry in (truth.now.get(name), *truth.removed(name)) and _was_persons(truth, entry)):
+        )
+        stays = entry in (truth.now.get(name), *truth.removed(name))
+        if left_above and stays and _was_persons(truth, entry):
             continue
         # A folder that a person made again in the place of one that went has the rights that they gave it.
         if f"{_shown(name)} stays as somebody made it" in said and entry == truth.now.get(name):
@@ -439,6 +441,7 @@ def _taken_back(place: Place, one: History, truth: Truth, session: str) -> Wrong
             _is_left_out(one, name)
             or _is_unseen(one.door, entry, wanted[0], name, held)
             or _came_unseen(one, truth, name, entry)
+            or (wanted == [None] and left_above and _came_ignored(one, name))
         ):
             truth.unseen.append(name)
             continue
@@ -507,6 +510,13 @@ def _is_left_out(one: History, name: str) -> bool:
         persons = [step.line for step in _steps(moves) if step.who == "person"]
         hides = hides or any("'mine*' >> .gitignore" in line for line in persons)
     return hides or top in ("out", "build", "dist") or name.endswith((".log", ".tmp"))
+
+
+def _came_ignored(one: History, name: str) -> bool:
+    """Whether the documents say that nobody sees a file come: ignored by rules that were there before the turn."""
+    rules = " ".join(line for line in one.tree if "ignore" in line or "exclude" in line)
+    folder = "out/" in rules and "out" in name.split("/")[1:-1]
+    return folder or any(f"*{end}" in rules and name.endswith(end) for end in (".log", ".tmp"))
 
 
 def _came_unseen(one: History, truth: Truth, name: str, entry: Entry | None) -> bool:
