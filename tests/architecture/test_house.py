@@ -11,16 +11,16 @@ from collections import defaultdict
 from tests.architecture.project import HOUSE, WINGS, dotted, syntax
 
 MOST_MODULES = 223
-MOST_LINES = 81_600
+MOST_LINES = 81_550
 CORE = ("text", "domain", "fs", "store", "workspace")
-MOST_CORE_LINES = 57_300
+MOST_CORE_LINES = 57_280
 MOST_WING_LINES = {
-    "filepact_acp": 10_500,
-    "filepact_diagnostics": 14_500,
+    "filepact_acp": 10_480,
+    "filepact_diagnostics": 14_620,
     "filepact_fleet": 6_750,
     "filepact_gateway": 4_900,
     "filepact_run": 4_160,
-    "filepact_windows": 5_600,
+    "filepact_windows": 5_580,
 }
 MOST_CHAPTERS = 11
 """Modules under ``CHAPTER`` lines that one module alone imports, in its own folder."""

@@ -8,7 +8,7 @@ import pytest
 
 from filepact.domain.names import key
 from filepact.domain.policy import ACTIONS, AccessRequest, Action, Policy, Verdict, decide
-from filepact.domain.protected import BUILT_IN_RULES, NAMES, names_protected
+from filepact.domain.protected import BUILT_IN_RULES, NAMES
 from filepact.text.glob import literal_length
 from tests.domain.protected_page import PAGE, written
 
@@ -296,21 +296,3 @@ def listed(name: str) -> bool:
     assert suspicion(name) == (suspicion.among([name, "a.txt"]) == [0])
     assert not (suspicion(name) and suspicion.clears(["a.txt", name]))
     return not suspicion(name)
-
-
-@pytest.mark.parametrize(
-    ("text", "named"),
-    [
-        ('#include "../.env"\n', True),
-        ("#include <keys/id_rsa>\n", True),
-        ("x = require('./secrets.json')\n", True),
-        ("const key = `/project/.ssh/config`\n", True),
-        ("//go:embed a.txt tls/server.key\nvar all string\n", True),
-        ('#include "main.h"\nprint(".enviable")\n', False),
-        # Beside a protected name, and without leading to one.
-        ("x = '.env/../readme.txt'\n", False),
-        ("id_rsa = .env  # names in no quotes\n", False),
-    ],
-)
-def test_a_text_that_names_what_may_not_be_read_is_known(text: str, *, named: bool) -> None:
-    assert names_protected(text, "/project", "src/main.c", POLICY) is named

@@ -11,8 +11,8 @@ import jsonschema
 
 from filepact.app import open_workspace
 from filepact.domain.operation import Actor, Session
-from filepact.tools.answers import CALL_SECONDS, Envelope
 from filepact.tools.registry import CallContext, Toolset
+from filepact_diagnostics.envelope import CALL_SECONDS, Envelope
 from filepact_diagnostics.judging import ServerJudge
 from filepact_diagnostics.opening import open_solution
 from filepact_diagnostics.solution import SOLUTION_TOOLS

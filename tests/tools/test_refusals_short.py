@@ -11,9 +11,10 @@ import pytest
 from filepact.app import open_toolbox, open_workspace
 from filepact.domain.operation import Actor, Session
 from filepact.errors import NotFoundError
-from filepact.tools.answers import CallContext, CallSummary, TextFormat, failure, in_envelope
+from filepact.tools.answers import CallContext, TextFormat, failure
 from filepact.workspace.pending import SessionEvent
 from filepact_acp.errors import to_refusal
+from filepact_diagnostics.envelope import CallSummary, in_envelope
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

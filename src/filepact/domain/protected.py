@@ -13,14 +13,13 @@ from posixpath import dirname, join, normpath
 from typing import TYPE_CHECKING, Final, cast
 
 from filepact.domain.names import key
-from filepact.domain.policy import READS, WRITES, AccessRequest, Rule
+from filepact.domain.policy import READS, WRITES, Rule
 from filepact.values import late_regex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from importlib.machinery import SourceFileLoader
 
-    from filepact.domain.policy import Policy
 
 __all__ = [
     "AGENT_LOGS",
@@ -34,7 +33,6 @@ __all__ = [
     "is_repository",
     "leads_to_git",
     "may_be_inside",
-    "names_protected",
     "steers_git",
 ]
 
@@ -202,33 +200,6 @@ SIGN_RULES: Final[tuple[Rule, ...]] = (
     ),
 )
 """The rules about what a file or a change shows, whatever its name."""
-
-
-# -- texts that name a file ------------------------------------------------------------------------
-
-
-_QUOTED: Final = late_regex(r"""(?=(["'`])([^"'`\n]{1,300})\1)|<([^<>\n]{1,300})>""")
-_EMBEDDED: Final = late_regex(r"^[ \t]*//go:embed[ \t]+(.{1,1000})", re.MULTILINE)
-
-
-def names_protected(text: str, root: str, path: str, policy: Policy) -> bool:
-    """Whether a text names, as a program would include, import or embed it, a file that may not be read.
-
-    Args:
-        text: Of the file.
-        root: The folder that the path starts at, absolute.
-        path: The file, beneath it; relative names start at its folder.
-        policy: The rules.
-    """
-    named = {found[2] or found[3] for found in _QUOTED.finditer(text)}
-    named |= {one for found in _EMBEDDED.finditer(text) for one in found[1].split()}
-    suspicion = policy.suspicion("read")
-    for name in named:
-        if any(map(suspicion, filter(None, name.split("/")))):
-            place = normpath(join(dirname(path), name.removeprefix(f"{root.rstrip('/')}/")))
-            if policy.decide(AccessRequest(root, place.lstrip("/"), "read")).verdict != "allow":
-                return True
-    return False
 
 
 # -- folders that Git takes for a repository ------------------------------------------------------

@@ -1,8 +1,4 @@
-"""Calls of tools and their answers: as plain text, or each in an envelope.
-
-An envelope is one object of four fields, whatever happened: ``success``, ``data``, ``meta`` and
-``error``; its text is the same object as JSON.
-"""
+"""Calls of tools and their answers."""
 
 from __future__ import annotations
 
@@ -12,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from filepact.domain.deadline import FOREVER, Deadline
 from filepact.domain.operation import moment
-from filepact.errors import FilepactError, TimedOutError
+from filepact.errors import FilepactError
 from filepact.text.diff_lines import cut_diff
 from filepact.text.page import PAGE, cut_to, size_of
 from filepact.text.raw_bytes import with_escapes
@@ -24,17 +20,13 @@ if TYPE_CHECKING:
     from filepact.workspace.receipt import Receipt
 
 __all__ = [
-    "CALL_SECONDS",
     "CallContext",
     "CallResult",
-    "CallSummary",
-    "Envelope",
     "ResultFormat",
     "TextFormat",
     "as_json",
     "failure",
     "fitted",
-    "in_envelope",
     "printable",
     "receipt_facts",
     "render_receipt",
@@ -46,9 +38,6 @@ _REFUSAL: Final = 1_200
 """The most characters of a refusal: what the next call needs, and no more."""
 _FAILURE: Final = 10_000
 """The same with news at its end: Claude Code cuts what is over 11,000 characters."""
-
-CALL_SECONDS: Final = 1_200.0
-"""How long one call may take whose answer is an envelope."""
 
 _DIFF: Final = 8_000
 """The most characters of a diff in an answer; people see the whole with `filepact diff`."""
@@ -177,84 +166,6 @@ def shortened(said: str, hint: str, room: int = _FAILURE) -> tuple[str, str]:
 
 def _size_of(news: Sequence[SessionEvent]) -> int:
     return sum(size_of(printable(one.text)) + 2 for one in news)
-
-
-class Envelope:
-    """Every answer is one object; see the module.
-
-    Work that is asked to end when its time is over ends as if the caller had given up, and the
-    answer says which of both it was.
-    """
-
-    def limit(self, call: CallContext, _news: Sequence[SessionEvent]) -> CallContext:
-        return replace(call, cancelled=call.deadline.passed)
-
-    def answer(
-        self, call: CallContext, result: CallResult | FilepactError, news: Sequence[SessionEvent]
-    ) -> CallResult:
-        cancelled = call.cancelled()
-        told = () if cancelled else tuple(news)
-        error = result if isinstance(result, FilepactError) else None
-        meta = CallSummary(
-            call.deadline.spent,
-            cancelled=cancelled,
-            timed_out=call.deadline.stopped == "time" or isinstance(error, TimedOutError),
-            limit=call.deadline.seconds,
-            events=tuple(one.text for one in told),
-        )
-        data = result.receipt if isinstance(result, CallResult) else None
-        answer = printable(in_envelope(data, meta, error))
-        return CallResult(
-            as_json(answer),
-            failed=error is not None,
-            code="" if error is None else error.code,
-            receipt=answer,
-            whole=True,
-            events=told,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class CallSummary:
-    """How a call went, whatever came of it.
-
-    Attributes:
-        seconds: How long it took.
-        cancelled: Whether the caller gave it up before it was over.
-        timed_out: Whether it came to its end because its time was over.
-        limit: Seconds that it was allowed.
-        events: What the caller should hear besides, one sentence each.
-    """
-
-    seconds: float
-    cancelled: bool = False
-    timed_out: bool = False
-    limit: float = CALL_SECONDS
-    events: tuple[str, ...] = ()
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        """The facts as an object; times in milliseconds."""
-        facts: dict[str, Any] = {
-            "durationMs": round(self.seconds * 1000),
-            "cancelled": self.cancelled,
-            "timedOut": self.timed_out,
-            "timeoutMs": round(self.limit * 1000),
-        }
-        return facts | ({"news": list(self.events)} if self.events else {})
-
-
-def in_envelope(
-    data: Mapping[str, Any] | None, meta: CallSummary, error: FilepactError | None = None
-) -> dict[str, Any]:
-    """The whole answer; without ``error`` the call has succeeded."""
-    message, hint = shortened(error.message, error.hint) if error else ("", "")
-    return {
-        "success": error is None,
-        "data": data,
-        "meta": meta.facts,
-        "error": None if error is None else {"code": error.code, "message": message, "hint": hint},
-    }
 
 
 def repeated(when: float | None, text: str) -> str:

@@ -226,8 +226,8 @@ def open_solution(
         max_level: Only tools up to this level.
         read_only: Only tools that look.
     """
-    from filepact.tools.answers import CALL_SECONDS, Envelope  # noqa: PLC0415 - as above
     from filepact.tools.registry import Toolset  # noqa: PLC0415 - as above
+    from filepact_diagnostics.envelope import CALL_SECONDS, Envelope  # noqa: PLC0415 - as above
     from filepact_diagnostics.solution import SOLUTION_TOOLS  # noqa: PLC0415 - as above
     from filepact_diagnostics.solution_engine import SolutionEngine  # noqa: PLC0415 - as above
 

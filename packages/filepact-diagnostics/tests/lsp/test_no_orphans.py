@@ -116,7 +116,7 @@ def test_a_server_that_ignores_its_end_is_ended_with_what_it_has_started(
 
 AS_ELSEWHERE = """
 import sys
-from filepact.lsp import supervisor
+from filepact import supervisor
 
 supervisor._adopt_orphans = lambda: False
 supervisor.run(int(sys.argv[1]), 0, "", sys.argv[2:])

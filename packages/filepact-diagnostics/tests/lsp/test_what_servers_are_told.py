@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from filepact.domain.policy import Policy
+from filepact.domain.protected import BUILT_IN_RULES
 from filepact_diagnostics.lsp.documents import DiskChange
+from filepact_diagnostics.lsp.pool import names_protected
 from tests.servers.asking import delta_of, preview_of, report_of, update_of
 from tests.servers.fakes import SECONDS, fake, pool_of
 
@@ -383,3 +386,21 @@ def test_a_server_that_dates_all_texts_anew_at_a_save_is_told_of_none(tmp_path: 
         DiskChange(str(tmp_path / "c.x"), "created", "new"),
     ]
     assert not [one for one in told(tmp_path, sync, changes) if one.startswith("didSave")]
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ('#include "../.env"\n', True),
+        ("#include <keys/id_rsa>\n", True),
+        ("x = require('./secrets.json')\n", True),
+        ("const key = `/project/.ssh/config`\n", True),
+        ("//go:embed a.txt tls/server.key\nvar all string\n", True),
+        ('#include "main.h"\nprint(".enviable")\n', False),
+        # Beside a protected name, and without leading to one.
+        ("x = '.env/../readme.txt'\n", False),
+        ("id_rsa = .env  # names in no quotes\n", False),
+    ],
+)
+def test_a_text_that_names_what_may_not_be_read_is_known(text: str, *, named: bool) -> None:
+    assert names_protected(text, "/project", "src/main.c", Policy(BUILT_IN_RULES)) is named

@@ -13,9 +13,10 @@ import pytest
 from filepact.app import open_workspace
 from filepact.domain.operation import Actor, Approval
 from filepact.errors import InvalidParamsError
-from filepact.tools.answers import CALL_SECONDS, CallResult, Envelope
+from filepact.tools.answers import CallResult
 from filepact.tools.registry import CallContext, Toolset, tool
 from filepact.workspace.pending import SessionEvent
+from filepact_diagnostics.envelope import CALL_SECONDS, Envelope
 from filepact_diagnostics.solution import SOLUTION_TOOLS
 from tests.servers.solution_world import AGENT, OTHER, world
 

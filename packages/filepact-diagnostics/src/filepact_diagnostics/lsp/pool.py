@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import threading
+from posixpath import dirname, join, normpath
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from filepact.domain.policy import Policy
-from filepact.domain.protected import names_protected
+from filepact.domain.policy import AccessRequest, Policy
 from filepact.domain.server_sandbox import ServerSandbox
-from filepact.values import replace
+from filepact.values import late_regex, replace
 from filepact_diagnostics.lsp.forkserver import GIBIBYTE, ProcessOptions
 from filepact_diagnostics.lsp.spec import PAUSES, beneath
 
@@ -531,3 +532,27 @@ class ServerPool:
                 if now - session.used > self._idle and not session.busy:
                     del self._sessions[key]
                     await session.stop()
+
+
+_QUOTED: Final = late_regex(r"""(?=(["'`])([^"'`\n]{1,300})\1)|<([^<>\n]{1,300})>""")
+_EMBEDDED: Final = late_regex(r"^[ \t]*//go:embed[ \t]+(.{1,1000})", re.MULTILINE)
+
+
+def names_protected(text: str, root: str, path: str, policy: Policy) -> bool:
+    """Whether a text names, as a program would include, import or embed it, a file that may not be read.
+
+    Args:
+        text: Of the file.
+        root: The folder that the path starts at, absolute.
+        path: The file, beneath it; relative names start at its folder.
+        policy: The rules.
+    """
+    named = {found[2] or found[3] for found in _QUOTED.finditer(text)}
+    named |= {one for found in _EMBEDDED.finditer(text) for one in found[1].split()}
+    suspicion = policy.suspicion("read")
+    for name in named:
+        if any(map(suspicion, filter(None, name.split("/")))):
+            place = normpath(join(dirname(path), name.removeprefix(f"{root.rstrip('/')}/")))
+            if policy.decide(AccessRequest(root, place.lstrip("/"), "read")).verdict != "allow":
+                return True
+    return False
