@@ -209,3 +209,14 @@ def test_lines_that_were_to_go_and_were_moved_are_not_gone() -> None:
     assert (lost.line, lost.other_line) == (2, 4)
     assert lost_place(base, mine, mine + "six()\n") is None
     assert lost_place(base, theirs + "six()\n", theirs) is None
+
+
+@pytest.mark.parametrize(
+    "theirs", ["#!/bin/sh\n# first\nset -eu\ngo\n", "#!/bin/sh\n# first\nset -e\ngo\nstop\n"]
+)
+def test_lines_that_somebody_put_in_beside_the_place_are_not_put_in_twice(theirs: str) -> None:
+    base, mine = "# first\nset -e\ngo\n", "#!/bin/sh\nset -e\ngo\n"
+    assert (merge(base, mine, theirs).text or "").count("#!/bin/sh\n") == 2
+    assert lost_place(base, mine, theirs) is not None
+    # Another line there is no reason.
+    assert lost_place(base, mine, theirs.replace("/sh", "/zsh")) is None

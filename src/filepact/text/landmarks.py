@@ -163,6 +163,11 @@ class _Search:
             key = self._base.keys[one] if new and first < end else ""
             if key and self._other.keys[max(at, 0) : at + 1] == [key] and self._back[at] < 0:
                 why = why or "an equal line has come beside it"
+        put = [line.rstrip() for line in new]
+        for at in (there - len(put), there + end - first):
+            beside = slice(at, at + len(put)) if at >= 0 and any(put) else slice(0)
+            if put and self._other.keys[beside] == put and -1 in self._back[beside]:
+                why = why or "the lines that would come there were put in beside it"
         if not why and sent and self._is_elsewhere(sent, first, there, depth, around, now):
             why = "the lines that were sent stand somewhere else as they were"
         if not why and not (sent and self._is_named_by(*sent, around)):
