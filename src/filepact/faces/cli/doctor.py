@@ -433,7 +433,7 @@ def check_folders(workspace: Workspace) -> Iterator[CheckResult]:
 
 
 def _check_unset(workspace: Workspace) -> Iterator[CheckResult]:
-    """What the newest changes could not set of owners, rights and attributes, if it is not set by now."""
+    """Tell what the newest changes could not set of owners, rights and attributes, if it is not set by now."""
     later: set[WorkspacePath] = set()
     for done in workspace.log(limit=_NEWEST):
         told = [part for part in done.note.split("; ") if any(one in part for one in _UNSET)]
