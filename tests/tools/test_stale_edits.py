@@ -586,3 +586,27 @@ def test_of_a_function_that_was_copied_beside_itself_nobody_knows_which_is_meant
 ):
     now = MODULE.replace(ADDS, ADDS * 2)
     assert world.run(Stale("", "py", MODULE, now, tool, arguments, None))[0] == "refused"
+
+
+DEEP_AND_FLAT = (
+    "def flat():\n    one = read()\n    return one\n\n\n"
+    "def deep():\n    if ready:\n        one = read()\n        return one\n"
+)
+DEEP = {
+    "old_string": "        one = read()\n        return one\n",
+    "new_string": "        one_new = read()\n        return one_new\n",
+}
+
+
+def test_a_change_that_was_taken_away_is_not_made_in_lines_that_only_look_like_it(world: World):
+    right = DEEP_AND_FLAT.replace(DEEP["old_string"], DEEP["new_string"])
+    again = Stale("", "py", DEEP_AND_FLAT, DEEP_AND_FLAT, "edit_file", DEEP, right, first=DEEP)
+    assert world.run(again)[0] == "right"
+
+
+def test_lines_that_came_elsewhere_just_as_they_were_sent_are_not_passed_over(world: World):
+    read = DEEP_AND_FLAT.replace("        one = read()\n", "        one = later()\n")
+    stale = Stale("", "py", read, DEEP_AND_FLAT, "edit_file", DEEP, None)
+    outcome, answer = world.run(stale)
+    assert outcome == "refused", answer
+    assert answer.startswith("STALE_FILE")

@@ -279,7 +279,10 @@ def placed(target: Target, make: Callable[[str], Made]) -> RebasedFile[Made]:
         return RebasedFile(edits_of(made), _asked(made), made=made)
     seen = seen.with_ends_of(document.text)
     then, now = _tried(make, seen.text), _tried(make, document.text)
-    if isinstance(then, FilepactError) or _fits_better(now, document.text, then, seen.text):
+    better = not isinstance(now, FilepactError) and _is_exact(now) and not _is_exact(then)
+    if isinstance(then, FilepactError) or (
+        better and _is_one_place(now, document.text, then, seen)
+    ):
         if isinstance(now, FilepactError):
             raise now
         if isinstance(then, AmbiguousMatchError | PatchAmbiguousError):
@@ -289,6 +292,10 @@ def placed(target: Target, make: Callable[[str], Made]) -> RebasedFile[Made]:
         return RebasedFile(edits_of(now), _asked(now), notes=(note,), made=now)
     if isinstance(now, AmbiguousMatchError | PatchAmbiguousError) and not now.details.get("stated"):
         raise now
+    if better:
+        raise _stale(
+            target, "the text you sent stands elsewhere by now, and where it was only much like it"
+        )
     every, sent = _said(then)
     if isinstance(now, FilepactError):
         if every != "none":
@@ -320,11 +327,11 @@ def _is_exact(made: EditList | EditResult | FilepactError) -> bool:
     return isinstance(made, EditList) or (not isinstance(made, FilepactError) and made.exact)
 
 
-def _fits_better(now: Made | FilepactError, text: str, then: Made, known: str) -> bool:
-    """Whether edits fit a text exactly and a known one but for its layout, at a place that is the same but for that."""
-    if isinstance(now, FilepactError) or not _is_exact(now) or _is_exact(then):
-        return False
-    base, mine = _plain(known, edits_of(then).apply(known))
+def _is_one_place(now: Made | FilepactError, text: str, then: Made, seen: KnownText) -> bool:
+    """Whether edits fit a text and a known one at the same place but for its layout; or that text was known before."""
+    if isinstance(now, FilepactError) or any(one == text for one, _ in seen.older):
+        return not isinstance(now, FilepactError)
+    base, mine = _plain(seen.text, edits_of(then).apply(seen.text))
     theirs, made = _plain(text, edits_of(now).apply(text))
     return merge(base, mine, theirs).text == made and lost_place(base, mine, theirs) is None
 
