@@ -11,6 +11,7 @@ from packaging.utils import canonicalize_name
 
 import filepact
 import filepact_acp
+import filepact_diagnostics
 import filepact_fleet
 import filepact_gateway
 import filepact_run
@@ -19,7 +20,14 @@ import filepact_windows
 SOURCE = Path(filepact.__file__).parent
 WINGS = tuple(
     Path(one.__file__).parent
-    for one in (filepact_acp, filepact_fleet, filepact_gateway, filepact_run, filepact_windows)
+    for one in (
+        filepact_acp,
+        filepact_diagnostics,
+        filepact_fleet,
+        filepact_gateway,
+        filepact_run,
+        filepact_windows,
+    )
 )
 """The packages that come in the same wheel."""
 _OURS = "filepact"

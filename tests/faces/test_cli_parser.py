@@ -41,6 +41,8 @@ def commands(
 NAMES = [name for name, _ in commands()]
 EXTENDING = {"decide": "review", "run and watch programs": "run runs"}
 """Commands of extensions that stand before the core's own of a group."""
+BEHIND = {"set up": "trust diagnostics install"}
+"""Those that stand behind the core's own of a group."""
 LAST = {"acp", "acp-check", "serve", "store", "workspace"}
 """Those that stand behind all others."""
 
@@ -71,7 +73,8 @@ def test_the_help_of_all_has_each_command_once_in_groups_of_ten(
     capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch, columns: str
 ) -> None:
     groups = {
-        title: f"{EXTENDING.get(title, '')} {names}".split() for title, names in GROUPS.items()
+        title: f"{EXTENDING.get(title, '')} {names} {BEHIND.get(title, '')}".split()
+        for title, names in GROUPS.items()
     }
     listed = [name for names in groups.values() for name in names]
     listed += dict.fromkeys(one for name in NAMES if (one := name.partition(" ")[0]) in LAST)

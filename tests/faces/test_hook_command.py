@@ -19,6 +19,7 @@ import filepact
 from filepact.faces.cli.hook_command import command_lines, hook_text, is_hook
 from filepact.faces.cli.hosts import HOSTS
 from filepact.faces.hooks import client
+from tests.installed import WINGS
 from tests.needs import BARE_PYTHON, CONFIG_FOLDER
 
 if TYPE_CHECKING:
@@ -55,7 +56,8 @@ class Installation:
         self.packages = self.venv / "lib" / version / "site-packages"
         self.found = self.packages / "theirs.pth"
         packages = (one for one in sys.path if one.endswith("site-packages"))
-        self.found.write_text("\n".join([SOURCE, *packages]))
+        beside = (str(one.parent) for one in WINGS)
+        self.found.write_text("\n".join([SOURCE, *beside, *packages]))
         self.environment = {"HOME": str(self.home), "PATH": PATH, "LANG": "C.UTF-8"}
 
     def run(
@@ -407,6 +409,7 @@ def test_an_installation_in_the_folder_of_its_user_is_started_isolated(
     mine.mkdir(parents=True)
     for one in (
         Path(SOURCE) / "filepact",
+        *WINGS,
         *(each for top in site.getsitepackages() for each in Path(top).iterdir()),
     ):
         if one.suffix != ".pth" and one.name != "__pycache__" and not (mine / one.name).exists():
