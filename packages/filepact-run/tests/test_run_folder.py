@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from filepact.errors import NotFoundError, PathBlockedError, StateFailedError
-from filepact.fs.kernel import pin_link
 from filepact_run import run_folder
+from filepact_run.kernel import pin_link
 from filepact_run.overlay import remove_tree
 from filepact_run.run_folder import RunFolder, ask_commit, is_going_on, kept_files, list_runs
 

@@ -9,6 +9,7 @@ import ctypes
 import errno
 import os
 import struct
+import sys
 from typing import TYPE_CHECKING, Final
 
 from filepact.fs.kernel import checked, library_call
@@ -120,7 +121,7 @@ def forbid_calls() -> None:
     Raises:
         OSError: The system refused.
     """
-    if os.uname().machine not in ("x86_64", "aarch64"):
+    if sys.platform != "linux" or os.uname().machine not in ("x86_64", "aarch64"):
         return
     code = b"".join(struct.pack("=HBBI", *one) for one in _filter_program())
     held = ctypes.create_string_buffer(code, len(code))
