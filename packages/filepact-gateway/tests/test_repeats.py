@@ -106,6 +106,17 @@ def test_a_key_is_good_for_one_request(gateway):
     assert (other.status, other.code) == (409, "OTHER_REQUEST")
 
 
+@pytest.mark.parametrize("other", ["k5", "k6"])
+def test_a_key_whose_header_stands_several_times_counts(gateway, base, other):
+    client, name = gateway.client(), f"lines-{other}.txt"
+    sent = {"idempotency_key": "k5", "Idempotency_Key": other}
+    arguments = {"path": name, "content": "x\n", "append": True}
+    for _ in range(2):
+        answer = client.without_session("tools/call", sent, name="write_file", arguments=arguments)
+        assert answer.result["isError"] is False
+    assert (base / "root" / name).read_text() == "x\n"
+
+
 def test_of_several_calls_that_come_as_one_each_has_the_key_for_itself(gateway, base):
     for name in ("one.txt", "two.txt"):
         (base / "root" / name).touch()
