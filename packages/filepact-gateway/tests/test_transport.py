@@ -179,6 +179,12 @@ def test_what_needs_no_answer_is_taken_and_does_nothing(gateway):
     assert gateway.client().post(note, mcp_protocol_version="2026-07-28").status == 202
 
 
+@pytest.mark.parametrize("params", [[1], "x", 1])
+def test_an_answer_is_taken_whatever_else_is_in_it(gateway, params):
+    answer = {"jsonrpc": "2.0", "id": 1, "result": {}, "params": params}
+    assert gateway.opened().post(answer).status == 202
+
+
 # -- what is refused ------------------------------------------------------------------------------
 
 

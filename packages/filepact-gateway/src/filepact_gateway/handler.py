@@ -579,7 +579,7 @@ def _event(message: bytes) -> bytes:
 
 def _is_modern(message: Message, version: str) -> bool:
     """Whether a request is of the era without handshakes."""
-    meta = (message.get("params") or {}).get("_meta")
+    meta = params.get("_meta") if isinstance(params := message.get("params"), dict) else None
     if isinstance(meta, dict) and VERSION_KEY in meta:
         return True
     return bool(version) and version not in HANDSHAKE_VERSIONS and version >= MODERN_VERSION
