@@ -203,6 +203,27 @@ def test_two_calls_with_one_id_are_both_answered_and_the_later_can_be_cancelled(
     flights.cancel(1)
 
 
+def test_a_number_that_is_cancelled_as_text_is_found(flights, sent):
+    flights.begin(call(7, "wait", token=7))
+    assert sent.get(timeout=30)["method"] == "notifications/progress"
+    flights.cancel("7")
+    flights.settle(30)
+    assert answers(sent) == {}
+
+
+@pytest.mark.parametrize(("first", "later"), [(1, "1"), ("1", 1)], ids=["number", "text"])
+def test_a_number_and_a_text_that_spells_it_are_two_ids(flights, sent, first, later):
+    flights.begin(call(first, "wait", token="first"))
+    flights.begin(call(later, "wait", token="later", steps=30))
+    told = {sent.get(timeout=30)["params"]["progressToken"] for _ in range(2)}
+    assert told == {"first", "later"}
+    flights.cancel(first)
+    flights.settle(30)
+    said = answers(sent)
+    assert list(said) == [later]
+    assert said[later]["result"]["content"][0]["text"] == "done"
+
+
 def test_a_call_that_is_cancelled_while_it_waits_is_not_begun(flights, sent, engine):
     waiting(flights, sent, WORKERS)
     flights.begin(call("late", "write", path="b", content="x"))

@@ -88,6 +88,31 @@ def test_a_cancelled_call_ends_and_is_not_answered(small_gateway):
     assert wait_for(lambda: gateway.metrics.value(*unanswered) == 1)
 
 
+@pytest.mark.parametrize(("wanted", "other"), [(5, "5"), ("5", 5)], ids=["number", "text"])
+def test_a_number_and_a_text_that_spells_it_are_two_ids(small_gateway, wanted, other):
+    gateway = small_gateway()
+    client = gateway.opened()
+    ended, goes_on = (
+        in_thread(lambda i=i, n=n: client.call("wait", id_=i, steps=n))
+        for i, n in ((wanted, 100_000), (other, 60))
+    )
+    assert wait_for(lambda: running_calls(gateway) == 2)
+    note = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": wanted}}
+    assert client.post(note).status == 202
+    assert ended().messages == []
+    assert goes_on().text == "done"
+
+
+def test_a_number_that_is_cancelled_as_text_is_found(small_gateway):
+    gateway = small_gateway()
+    client = gateway.opened()
+    answer = in_thread(lambda: client.call("wait", id_=5, steps=100_000))
+    assert gateway.engine.waiting.wait(PATIENCE)
+    note = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "5"}}
+    assert client.post(note).status == 202
+    assert answer().messages == []
+
+
 def test_nobody_cancels_the_calls_of_another_session(small_gateway):
     gateway = small_gateway()
     client, stranger = gateway.opened(), gateway.opened()

@@ -24,7 +24,7 @@ from filepact.errors import (
     ShuttingDownError,
     without_threads,
 )
-from filepact.faces.mcp.calls import TASK_AFTER
+from filepact.faces.mcp.calls import TASK_AFTER, as_number
 from filepact.faces.mcp.results import (
     BATCH_VERSION,
     HANDSHAKE_VERSIONS,
@@ -134,7 +134,7 @@ class GatewayHandler:
         self._ended = ended
         self._cancelled = cancelled
         self._threads = CallPool(options.threads)
-        self._running: dict[tuple[str, str], list[GatewayCall]] = {}
+        self._running: dict[tuple[str, RequestId], list[GatewayCall]] = {}
         self._hearing: asyncio.Future[None] | None = None
         self._late = 0.0
         self.draining = False
@@ -394,7 +394,7 @@ class GatewayHandler:
         later = asyncio.get_running_loop().call_later
         late = None if begun else later(self._options.waits, give_up)
         # Where there are no sessions nobody names a call, and all are cancelled at the end.
-        key = (talk.line, str(talk.message["id"]))
+        key = (talk.line, talk.message["id"])
         self._running.setdefault(key, []).append(exchange)
         try:
             try:
@@ -540,8 +540,8 @@ class GatewayHandler:
 
     def cancel(self, session: str, wanted: RequestId) -> bool:
         """End a request of a session, if it runs here."""
-        found = self._running.get((session, str(wanted)), [])
-        for exchange in found:
+        here, number = self._running, as_number(wanted)
+        for exchange in (found := here.get((session, wanted)) or here.get((session, number), [])):
             exchange.cancel()
         return bool(found)
 

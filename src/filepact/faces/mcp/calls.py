@@ -52,6 +52,7 @@ __all__ = [
     "ElicitationRequest",
     "FrameHandler",
     "ToolExecutor",
+    "as_number",
     "throttled",
 ]
 
@@ -331,7 +332,6 @@ class _RunningCall:
     """A call that waits or runs.
 
     Attributes:
-        key: Its id as it is looked up.
         begun: Whether somebody has taken it on, to carry it out or to refuse it; guarded by the lock.
         cancelled: The call should come to an end.
         wanted: The client still wants to hear of it; guarded by the lock.
@@ -340,7 +340,6 @@ class _RunningCall:
     """
 
     request: ToolRequest
-    key: RequestId
     begun: bool = False
     cancelled: bool = False
     wanted: bool = True
@@ -389,7 +388,7 @@ class CallExecutor:
 
     def begin(self, asked: ToolRequest) -> None:
         """Have a call carried out, unless all is over."""
-        call = _RunningCall(asked, _correlated(asked.id))
+        call = _RunningCall(asked)
         if asked.tasks:
             call.timer = threading.Timer(self._task_after, self._hand_out, (call,))
             call.timer.daemon = True
@@ -398,7 +397,7 @@ class CallExecutor:
                 return
             self._running.add(call)
             # Of two calls with one id the later can be cancelled, and both are answered.
-            self._by_id[call.key] = call
+            self._by_id[asked.id] = call
             if call.timer is not None:
                 call.timer.start()
         self._run(partial(self._carry_out, call), self._service.waits_for(asked.name))
@@ -406,7 +405,7 @@ class CallExecutor:
     def go_on(self, task: Task, state: str, answers: Mapping[str, object]) -> None:
         """Have the call of a task carried on, once the person was asked."""
         asked = replace(task.request, state=state, answers=answers)
-        call = _RunningCall(asked, _correlated(asked.id), wanted=False, task=task)
+        call = _RunningCall(asked, wanted=False, task=task)
         task.cancel = partial(self._end_task, call)
         with self._lock:
             if self._finished:
@@ -421,8 +420,8 @@ class CallExecutor:
                 return
             call.task, named = self.tasks.begin(call.request, partial(self._end_task, call))
             call.wanted = False
-            if self._by_id.get(call.key) is call:
-                del self._by_id[call.key]
+            if self._by_id.get(call.request.id) is call:
+                del self._by_id[call.request.id]
             self._send(named)
             self._ended.notify_all()
 
@@ -436,7 +435,7 @@ class CallExecutor:
     def cancel(self, wanted: RequestId) -> None:
         """End a call and do not answer it; one that is unknown or answered is ignored."""
         with self._lock:
-            call = self._by_id.pop(_correlated(wanted), None)
+            call = self._by_id.pop(wanted, None) or self._by_id.pop(as_number(wanted), None)
             if call is not None:
                 call.cancelled = True
                 call.wanted = False
@@ -495,8 +494,8 @@ class CallExecutor:
                     call.wanted = False
             finally:
                 self._running.discard(call)
-                if self._by_id.get(call.key) is call:
-                    del self._by_id[call.key]
+                if self._by_id.get(call.request.id) is call:
+                    del self._by_id[call.request.id]
                 if self._awaited:
                     self._ended.notify_all()
 
@@ -552,8 +551,8 @@ def _tell_nobody(_done: int, _what: str) -> None:
     """The client did not ask to hear of the progress."""
 
 
-def _correlated(wanted: RequestId) -> RequestId:
-    """The id as it is looked up; some clients spell a number of theirs as text when cancelling."""
+def as_number(wanted: RequestId) -> RequestId:
+    """The id that is meant where there is none such; some clients spell a number of theirs as text when cancelling."""
     if isinstance(wanted, str):
         try:
             return int(wanted)
