@@ -577,6 +577,8 @@ NOT_TOLD = [
     {"result": {"roots": 5}},
     {"result": {"roots": {}}},
     {"result": {"roots": [{"uri": "file:///a%00"}]}},
+    {"result": {"roots": [{"uri": "file:///a/\ud800"}]}},
+    {"result": {"roots": [{"uri": "FILE://localhost/a/\ud800"}]}},
     {"result": {"roots": ["/a"]}},
     {"result": {"roots": [{"uri": 5}]}},
     {"result": {"roots": [{"uri": "a/b"}, {"uri": ""}]}},

@@ -291,7 +291,8 @@ class ClientFolders:
         if uris and not any(":" in uri or uri.startswith("/") for uri in uris):
             raise ValueError
         if any("\0" in uri or "%00" in uri for uri in uris):
-            raise ValueError  # It names a folder here that cannot be.
+            raise ValueError  # It names a folder here that cannot be; as does half a character:
+        "".join(uri for uri in uris if uri[:5].lower() == "file:").encode()
         here = [folder for folder in folders if folder is not None]
         if here and (note := self._narrow(here)):
             _log.warning("%s", note)
