@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from filepact.wire import messages
-from filepact.wire.framing import ByteLineReader
+from filepact.wire.framing import ByteLineReader, read_message
 from filepact.wire.messages import ResponseError
 from filepact.wire.pending_requests import PendingRequests
 
@@ -22,12 +23,19 @@ def test_members_that_are_none_are_not_sent():
     assert messages.error_response(1, 2, "no", [])["error"]["data"] == []
 
 
-@pytest.mark.parametrize("wanted", [None, True, 1.5, [], {}])
+@pytest.mark.parametrize("wanted", [None, True, 1.5, math.nan, math.inf, [], {}])
 def test_what_is_no_id_is_none(wanted):
     assert messages.request_id({"id": wanted}) is None
     table: PendingRequests[str] = PendingRequests()
     table.add("one")
     assert table.pop(wanted) is None
+
+
+@pytest.mark.parametrize("wanted", [1.0, 1e3, -0.0])
+def test_a_whole_number_is_an_id_however_it_is_written(wanted):
+    assert messages.request_id({"id": wanted}) == wanted
+    asked = read_message(json.dumps(messages.request(wanted, "ping")).encode(), json.loads)
+    assert asked == messages.request(wanted, "ping")
 
 
 @pytest.mark.parametrize(

@@ -85,6 +85,8 @@ def error_response(wanted: object, code: int, message: str, data: object = None)
 def request_id(message: Message) -> RequestId | None:
     """The id by which a request wants its answer; None when there is none that can be used."""
     found = message.get("id")
+    if isinstance(found, float) and found.is_integer():
+        return int(found)
     return found if isinstance(found, int | str) and not isinstance(found, bool) else None
 
 

@@ -553,9 +553,7 @@ def _tell_nobody(_done: int, _what: str) -> None:
 
 def as_number(wanted: RequestId) -> RequestId:
     """The id that is meant where there is none such; some clients spell a number of theirs as text when cancelling."""
-    if isinstance(wanted, str):
-        try:
-            return int(wanted)
-        except ValueError:
-            return wanted
-    return wanted
+    try:
+        return int(wanted)
+    except ValueError:
+        return wanted
