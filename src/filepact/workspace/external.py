@@ -563,6 +563,7 @@ class ExternalChanges:
             seen.lost += kept
             self._files.note_folders([*seen.changes, *kept, *along])
             seen.contents.add(FOLDER.content, compress(b"", 1))
+        seen.lost.sort(key=lambda one: one.path)
         names = tuple(self._guard.show(*one.path) for one in seen.lost)
         sized = some_names([self._files.shown(one.path) for one in seen.lost])
         asked = some_names([self._guard.show(*path) for path in seen.unasked])

@@ -175,9 +175,8 @@ class RequestContext:
         Returns:
             The answer; None where the client wants none.
         """
-        served, opening = self.caller.served, None
-        if self.session is not None:
-            opening = self.session.opening
+        served = self.caller.served
+        opening = None if self.session is None else self.session.opening
         before = ProtocolContext(opening, self.modern)
         # Of a request, one thing is made; the client's folders are not asked for.
         (step,) = ServerProtocol(served.facts, folders=False, before=before).take(self.message)
@@ -237,23 +236,31 @@ class RequestContext:
                 self._over = True
                 answer = answer or (response(0, {}) if cancelled else _BROKEN)
                 status, told = came_of(answer, cancelled=cancelled)
-                store, key = self._tasks(self.task)
-                store.keep(key, {"at": store.now(), "status": status, "told": told})
+                self._ended(self.task, {"status": status, "told": told})
 
     def _told_of(self, asked: TaskRequest) -> Message:
         """Answer a request about a task, whichever worker carries its call out."""
         store, key = self._tasks(asked.task)
-        noted, state = store.find(key) or ("", None)
+        (noted, state), ended = store.find(key) or ("", None), store.find(f"{key} ended")
+        state = json.loads(ended[0]) if ended else state
         if state is None or state["at"] + KEPT < store.now():
             return error_response(asked.id, INVALID_PARAMS, NO_TASK)
         began, change = json.loads(noted)
         if state["status"] == "working":
-            if state["at"] + _SILENT < store.now():
-                state |= self._looked_up(change)
-            elif asked.method == "tasks/cancel":
-                store.claim(f"{key} over", "")
+            silent = state["at"] + _SILENT < store.now()
+            if silent and (found := self._looked_up(change)):
+                state = self._ended(asked.task, found)
+            if state["status"] != "working" or asked.method == "tasks/cancel":
+                store.claim(f"{key} over", "")  # Whoever carries it out gives it up.
         told = described(asked.task, state["status"], (began, state["at"])) | state["told"]
         return response(asked.id, self._of_era(told if asked.method == "tasks/get" else {}))
+
+    def _ended(self, task: str, state: dict[str, Any]) -> dict[str, Any]:
+        """Keep how a task ended, or find how it did: what any worker told first stays."""
+        store, key = self._tasks(task)
+        state = {"at": store.now(), **state}
+        earlier = store.claim(f"{key} ended", json.dumps(state))
+        return json.loads(earlier[0]) if earlier else state
 
     def _looked_up(self, change: str) -> dict[str, Any]:
         """What became of a task whose worker is silent, by the journal; empty while another one is at it."""
@@ -320,17 +327,10 @@ class RequestContext:
         if self._repeated is not None:
             change, request = self._repeated.change, self._repeated.first
         acting = replace(actor, user=user) if user else actor
-        if self.session is not None:
-            return Session(
-                *(self.session.id, acting, f"gateway {self.session.id}"),
-                change=change,
-                request=request,
-                shared=True,
-            )
         # Without sessions all that a user's program does is one, but for what its host tells apart.
-        lasting = _lasting(self.caller, actor)
-        within = f"gateway {user} {actor}"
-        return Session(lasting, acting, within, change=change, request=request, shared=True)
+        name = self.session.id if self.session else _lasting(self.caller, actor)
+        within = f"gateway {name if self.session else f'{user} {actor}'}"
+        return Session(name, acting, within, change=change, request=request, shared=True)
 
 
 def _lasting(caller: UserContext, actor: Actor) -> str:
