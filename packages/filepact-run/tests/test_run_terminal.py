@@ -76,7 +76,7 @@ def test_a_key_that_is_typed_before_the_program_has_begun_is_not_lost(place: Pla
         namespace._write_maps = late
         os.environ.update(place.environment)
         os.chdir(place.root)
-        os._exit(perform(["run", "--", "sh", "-c", "sleep 30; echo not interrupted"]))
+        os._exit(perform(["run", "--", "sh", "-c", "sleep 9; echo not interrupted"]))
     shown = b""
     with suppress(OSError):  # the end of a terminal is an error on Linux
         while b"entered" not in shown:
