@@ -292,11 +292,11 @@ def placed(target: Target, make: Callable[[str], Made]) -> RebasedFile[Made]:
         return RebasedFile(edits_of(now), _asked(now), notes=(note,), made=now)
     if isinstance(now, AmbiguousMatchError | PatchAmbiguousError) and not now.details.get("stated"):
         raise now
-    if better:
+    every, sent = _said(then)
+    if better and every == "none":
         raise _stale(
             target, "the text you sent stands elsewhere by now, and where it was only much like it"
         )
-    every, sent = _said(then)
     if isinstance(now, FilepactError):
         if every != "none":
             raise _stale(target, "somebody changed the places of a text to be replaced everywhere")

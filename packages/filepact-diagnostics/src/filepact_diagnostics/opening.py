@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from os.path import basename, dirname
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,6 +14,7 @@ from filepact_diagnostics.settings import TRUST_FILE, options_of, read_trust
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
+    from contextlib import ExitStack
 
     from filepact.config.settings import Settings
     from filepact.domain.server_sandbox import ServerSandbox
@@ -103,10 +103,10 @@ class Diagnostics:
             self._using = replace(self._using, mode="always")
         if self._using.mode == "off":
             return
-        programs = self._choose(changeable())
+        self._servers, self._programs = self._chosen(changeable())
         if self._settings.guard.landlock != "off":
             # What is inside the sandbox starts no programs any more.
-            self._fork_server = start_fork_server(self._using, self._servers, programs)
+            self._fork_server = start_fork_server(self._using, self._servers, self._programs)
         if self._fork_server is not None:
             stack.callback(self._fork_server.close)
 
@@ -137,11 +137,11 @@ class Diagnostics:
         """The servers that work for agents, in a program that is not confined; close them before the workspace."""
         if self._using.mode == "off":
             return None
-        self._choose(workspace.changeable)
-        with ExitStack() as stack:
-            self.open(stack, workspace)
-            stack.pop_all()
-        return open_semantic_workspace(workspace, self._pool, self._using)
+        # Of several workspaces at once each has servers of its own.
+        servers, programs = self._chosen(workspace.changeable)
+        found = _opened(workspace, self._using, servers, programs)
+        write_answers(self._state, programs.answers)
+        return found
 
     def for_person(self, workspace: Workspace) -> ServerJudge | None:
         """The servers that work for a person, who waits for them to start; close them before the workspace."""
@@ -171,14 +171,13 @@ class Diagnostics:
 
         return Programs(changeable).environment.get("PATH", "")
 
-    def _choose(self, changeable: Sequence[str]) -> Programs:
+    def _chosen(self, changeable: Sequence[str]) -> tuple[tuple[ServerSpec, ...], Programs]:
+        """The servers that may work for agents, and the programs that may be started where agents may change these folders."""
         from filepact_diagnostics.programs import Programs  # noqa: PLC0415 - only where servers may start
 
-        confines = confines_servers(self._settings)
-        trust = read_trust(self._state)
-        self._servers = options_of(self._settings).agents_servers(trust, confines=confines)
-        self._programs = Programs(changeable, kept=read_answers(self._state))
-        return self._programs
+        confines, trust = confines_servers(self._settings), read_trust(self._state)
+        servers = options_of(self._settings).agents_servers(trust, confines=confines)
+        return servers, Programs(changeable, kept=read_answers(self._state))
 
 
 def open_for_person(
@@ -195,10 +194,21 @@ def open_for_person(
 
     options, programs = options_of(settings), Programs(workspace.changeable)
     using = replace(options.diagnosing, mode=mode) if mode else options.diagnosing
+    servers = options.peoples_servers(confines=confines_servers(settings))
+    return _opened(workspace, using, servers, programs)
+
+
+def _opened(
+    workspace: Workspace,
+    using: LanguageServerSettings,
+    servers: Sequence[ServerSpec],
+    programs: Programs,
+) -> ServerJudge | None:
+    """The servers of one workspace, in a program that is not confined; None where there are none."""
     pool = open_pool(
         workspace,
         diagnosing=using,
-        servers=options.peoples_servers(confines=confines_servers(settings)),
+        servers=servers,
         environment=programs.environment,
         locate=programs,
     )
