@@ -1,10 +1,11 @@
 """Where edits and patches end whose file somebody has changed since it was read.
 
-    python bench/stale_edits.py [--count N] [--seed N] [--unread] [--write]
+    python bench/stale_edits.py [--count N] [--seed N] [--unread] [--lists] [--write]
 
 The cases are those of stale_cases.py.  Each goes through the tools of a real workspace: the file
 is read, changed behind its back, and the call is made.  With ``--unread`` it is not read before,
-so that only the call itself says what was meant.  ``--write`` puts the table into bench/README.md.
+so that only the call itself says what was meant.  With ``--lists`` each edit is one of two that a
+call makes.  ``--write`` puts the table into bench/README.md.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import sys
 import tempfile
 from collections import Counter
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -68,11 +70,28 @@ class World:
         return ("right" if after == case.right else "WRONG"), outcome.text
 
 
-def measure(count: int, seed: int, *, read: bool = True, show: str = "") -> dict[str, Counter[str]]:
+def in_list(case: Stale) -> Stale:
+    """A case whose edit is sent with one of the last line, which nobody else touches; others as they are."""
+    if case.tool != "edit_file" or not case.read.endswith("\n") or not case.now.endswith("\n"):
+        return case
+    last, other = "the_last_line = 17\n", "the_last_line = 18\n"
+    edits = case.arguments.get("edits", [case.arguments])
+    return replace(
+        case,
+        read=case.read + last,
+        now=case.now + last,
+        arguments={"edits": [{"old_string": last, "new_string": other}, *edits]},
+        right=None if case.right is None else case.right + other,
+    )
+
+
+def measure(
+    count: int, seed: int, *, read: bool = True, lists: bool = False, show: str = ""
+) -> dict[str, Counter[str]]:
     """For each series how often each outcome came."""
     table: dict[str, Counter[str]] = {series: Counter() for series in SERIES}
     with tempfile.TemporaryDirectory() as folder, closing(World(Path(folder))) as world:
-        for case in cases(count, seed):
+        for case in map(in_list, cases(count, seed)) if lists else cases(count, seed):
             outcome, text = world.run(case, read=read)
             table[case.series][outcome] += 1
             if outcome == show:
@@ -80,8 +99,8 @@ def measure(count: int, seed: int, *, read: bool = True, show: str = "") -> dict
     return table
 
 
-def report(count: int, seed: int, *, read: bool, show: str) -> list[str]:
-    table = measure(count, seed, read=read, show=show)
+def report(count: int, seed: int, *, read: bool, lists: bool, show: str) -> list[str]:
+    table = measure(count, seed, read=read, lists=lists, show=show)
     lines = [
         f"{count} cases of each series, seed {seed}; the file was {'' if read else 'not '}read before.",
         "",
@@ -99,10 +118,13 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=100, help="cases of each series")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--unread", action="store_true", help="nothing was read before")
+    parser.add_argument("--lists", action="store_true", help="each edit is one of a list")
     parser.add_argument("--show", default="", help="show the cases that end so, such as WRONG")
     parser.add_argument("--write", action="store_true", help="put the table into bench/README.md")
     options = parser.parse_args()
-    lines = report(options.count, options.seed, read=not options.unread, show=options.show)
+    lines = report(
+        options.count, options.seed, read=not options.unread, lists=options.lists, show=options.show
+    )
     print("\n".join(lines))
     if options.write:
         readme = HERE / "README.md"

@@ -160,7 +160,7 @@ def _sweep() -> None:
     """Kill all descendants: the children of a killed one become ours, until there are none."""
     for _ in range(_SWEEPS):
         try:
-            children = _children(os.getpid(), os.getpid())
+            children = _children(os.getpid())
         except OSError:
             os.killpg(0, _KILL)
             return
@@ -175,21 +175,20 @@ def _sweep() -> None:
             return
 
 
-def _children(process: int, task: int) -> list[int]:
-    """The processes that one thread of a process has started; OSError if that cannot be known."""
-    with open(f"/proc/{process}/task/{task}/children", "rb") as listing:  # noqa: PTH123 - starts faster
-        return [int(word) for word in listing.read().split()]
+def _children(process: int) -> list[int]:
+    """The processes that the threads of a process have started; OSError if that cannot be known."""
+    found: list[int] = []
+    for task in os.listdir(f"/proc/{process}/task"):  # noqa: PTH208 - starts faster
+        with open(f"/proc/{process}/task/{task}/children", "rb") as listing:  # noqa: PTH123 - starts faster
+            found += map(int, listing.read().split())
+    return found
 
 
 def _memory_of_descendants(process: int) -> int:
     """Bytes of memory that the descendants of a process hold, as far as that can be known."""
     found = 0
     try:
-        children = [
-            child
-            for task in os.listdir(f"/proc/{process}/task")  # noqa: PTH208 - starts faster
-            for child in _children(process, int(task))
-        ]
+        children = _children(process)
     except OSError:
         return 0
     for child in children:
@@ -206,12 +205,7 @@ def _work_of_descendants(process: int) -> int:
     """Clock ticks for which the descendants of a process have worked; -1 if one does, or nobody knows."""
     found = 0
     try:
-        children = [
-            child
-            for task in os.listdir(f"/proc/{process}/task")  # noqa: PTH208 - starts faster
-            for child in _children(process, int(task))
-        ]
-        for child in children:
+        for child in _children(process):
             for task in os.listdir(f"/proc/{child}/task"):  # noqa: PTH208 - starts faster
                 with open(f"/proc/{child}/task/{task}/stat", "rb") as said:  # noqa: PTH123 - the same
                     words = said.read().rpartition(b")")[2].split()

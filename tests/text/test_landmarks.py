@@ -220,3 +220,21 @@ def test_lines_that_somebody_put_in_beside_the_place_are_not_put_in_twice(theirs
     assert lost_place(base, mine, theirs) is not None
     # Another line there is no reason.
     assert lost_place(base, mine, theirs.replace("/sh", "/zsh")) is None
+
+
+@pytest.mark.parametrize(
+    ("gone", "come", "is_lost"),
+    [
+        ("    x = 1\n", "    x = 2\n", False),  # one line, changed in its place
+        ("    x = 1\n", "", True),
+        ("    x = 1\n    y = 2\n", "    z = 3\n    w = 4\n", True),
+    ],
+)
+def test_lines_are_not_put_in_beside_lines_that_are_all_gone(
+    gone: str, come: str, is_lost: bool
+) -> None:
+    base = "def one():\n    x = 1\n    y = 2\n    return 0\n"
+    mine, theirs = base.replace(gone, gone + "    log()\n"), base.replace(gone, come)
+    assert merge(base, mine, theirs).text == base.replace(gone, come + "    log()\n")
+    sent = (1, 1 + gone.count("\n"))
+    assert (lost_place(base, mine, theirs, [sent]) is not None) == is_lost

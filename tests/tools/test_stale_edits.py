@@ -610,3 +610,23 @@ def test_lines_that_came_elsewhere_just_as_they_were_sent_are_not_passed_over(wo
     outcome, answer = world.run(stale)
     assert outcome == "refused", answer
     assert answer.startswith("STALE_FILE")
+
+
+@pytest.mark.parametrize("last_first", [False, True])
+def test_each_edit_of_a_list_is_placed_as_carefully_as_a_single_one(world: World, last_first: bool):
+    """Lines that stand whole below a copy of their header, and a list that Git took away."""
+    body = "    if a:\n        wait(a)\n    return a\n"
+    read = f"def one(a):\n{body}\n\nlast = 1\n"
+    now = read.replace(body, body.replace("    return a\n", "") + body)
+    edits = [
+        {"old_string": body, "new_string": body.replace("wait", "await")},
+        {"old_string": "last = 1\n", "new_string": "last = 1\nmore = 2\n"},
+    ]
+    sent = {"edits": edits[::-1] if last_first else edits}
+    for arguments in (edits[0], sent):
+        outcome, answer = world.run(Stale("", "py", read, now, "edit_file", arguments, None))
+        assert outcome == "refused", answer
+        assert "stand somewhere else as they were" in answer
+    right = read.replace("wait", "await") + "more = 2\n"
+    again = Stale("", "py", read, read, "edit_file", sent, right, first=sent)
+    assert world.run(again)[0] == "right"

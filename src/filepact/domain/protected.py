@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from posixpath import dirname, join, normpath
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from filepact.domain.names import key
 from filepact.domain.policy import READS, WRITES, Rule
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from importlib.machinery import SourceFileLoader
 
+    from filepact.domain.policy import Action, Sign, Verdict
 
 __all__ = [
     "AGENT_LOGS",
@@ -63,75 +64,68 @@ def _paths(rule: str) -> tuple[str, ...]:
     return tuple(name for names in NAMES[rule].values() for name in names)
 
 
+def _named(name: str, verdict: Verdict, actions: frozenset[Action], why: str, **more: Any) -> Rule:
+    """The rule about the names that are listed under its own."""
+    return Rule(name, verdict, _paths(name), why, actions, **more)
+
+
 BUILT_IN_RULES: Final[tuple[Rule, ...]] = (
-    Rule(
-        name="key stores",
-        verdict="deny",
-        actions=READS | WRITES,
-        why="keys, passwords or tokens are kept under this name",
-        paths=_paths("key stores"),
+    _named(
+        "key stores",
+        "deny",
+        READS | WRITES,
+        "keys, passwords or tokens are kept under this name",
         copies=True,
     ),
-    Rule(
-        name="project secrets",
-        verdict="deny",
+    _named(
+        "project secrets",
+        "deny",
         # Whoever deletes or moves it could bring it back under another name.
-        actions=READS | {"delete"},
-        why=_SECRETS_WHY,
-        paths=_paths("project secrets"),
+        READS | {"delete"},
+        _SECRETS_WHY,
         copies=True,
     ),
-    Rule(
-        name="project secrets",
-        verdict="ask",
-        actions=WRITES - {"delete"},
-        why=_SECRETS_WHY,
-        paths=_paths("project secrets"),
+    _named(
+        "project secrets",
+        "ask",
+        WRITES - {"delete"},
+        _SECRETS_WHY,
         copies=True,
     ),
-    Rule(
-        name="version control internals",
-        verdict="deny",
-        actions=WRITES,
-        why="hooks and settings in there run code when version control is used",
-        paths=_paths("version control internals"),
+    _named(
+        "version control internals",
+        "deny",
+        WRITES,
+        "hooks and settings in there run code when version control is used",
     ),
-    Rule(
-        name="version control settings",
-        verdict="ask",
-        actions=READS,
-        why="the address of a remote may have a password in it",
-        paths=_paths("version control settings"),
+    _named(
+        "version control settings",
+        "ask",
+        READS,
+        "the address of a remote may have a password in it",
     ),
-    Rule(
-        name="own files",
-        verdict="deny",
-        actions=WRITES,
-        why="it says what agents may do, and only a person may change it",
-        paths=_paths("own files"),
+    _named(
+        "own files", "deny", WRITES, "it says what agents may do, and only a person may change it"
     ),
-    Rule(
-        name="temporary files of filepact",
-        verdict="deny",
-        actions=READS | WRITES,
-        why="it exists only while filepact replaces a file",
-        paths=_paths("temporary files of filepact"),
+    _named(
+        "temporary files of filepact",
+        "deny",
+        READS | WRITES,
+        "it exists only while filepact replaces a file",
     ),
-    Rule(
-        name="control files",
-        verdict="ask",
-        actions=WRITES,
-        why="it steers agents or editors, or runs code that nobody has started",
-        paths=_paths("control files"),
+    _named(
+        "control files",
+        "ask",
+        WRITES,
+        "it steers agents or editors, or runs code that nobody has started",
         apart=_paths("working places"),
         files=frozenset({"owners"}),
     ),
-    Rule(
-        name="manifests",
-        verdict="ask",
-        actions=WRITES,
-        why="it says what is installed, built and run",
-        paths=_paths("manifests"),
+    _named(
+        "manifests",
+        "ask",
+        WRITES,
+        "it says what is installed, built and run",
         spares="harmless",
         files=frozenset(
             {"build", "workspace", "targets", "deps", "kbuild", "kconfig", "description"}
@@ -141,63 +135,52 @@ BUILT_IN_RULES: Final[tuple[Rule, ...]] = (
 """The rules about names."""
 
 
+def _shows(
+    sign: Sign,
+    name: str,
+    why: str,
+    *,
+    verdict: Verdict = "ask",
+    actions: frozenset[Action] = WRITES,
+) -> Rule:
+    return Rule(name, verdict, (), why, actions, signs=frozenset({sign}))
+
+
 SIGN_RULES: Final[tuple[Rule, ...]] = (
-    Rule(
-        name="private keys",
+    _shows(
+        "private key",
+        "private keys",
+        "the file holds a private key, whatever it is called",
         verdict="deny",
         actions=READS | WRITES,
-        why="the file holds a private key, whatever it is called",
-        paths=(),
-        signs=frozenset({"private key"}),
     ),
-    Rule(
-        name="version control internals",
+    _shows(
+        "repository",
+        "version control internals",
+        "with it the folder is a Git repository, whose settings run code",
         verdict="deny",
-        actions=WRITES,
-        why="with it the folder is a Git repository, whose settings run code",
-        paths=(),
-        signs=frozenset({"repository"}),
     ),
-    Rule(
-        name="hidden characters",
-        verdict="ask",
-        actions=WRITES,
-        why="it puts in characters that a reader does not see or takes for others",
-        paths=(),
-        signs=frozenset({"hidden characters"}),
+    _shows(
+        "hidden characters",
+        "hidden characters",
+        "it puts in characters that a reader does not see or takes for others",
     ),
-    Rule(
-        name="unusual encodings",
-        verdict="ask",
-        actions=WRITES,
-        why="programs may read its bytes otherwise than people see them",
-        paths=(),
-        signs=frozenset({"encoding"}),
+    _shows(
+        "encoding",
+        "unusual encodings",
+        "programs may read its bytes otherwise than people see them",
     ),
-    Rule(
-        name="look-alike names",
-        verdict="ask",
-        actions=WRITES,
-        why="the new name looks like that of a file beside it",
-        paths=(),
-        signs=frozenset({"look-alike name"}),
+    _shows(
+        "look-alike name",
+        "look-alike names",
+        "the new name looks like that of a file beside it",
     ),
-    Rule(
-        name="names that trip programs",
-        verdict="ask",
-        actions=WRITES,
-        why="a shell, a command or another system takes the new name for something else",
-        paths=(),
-        signs=frozenset({"shell name"}),
+    _shows(
+        "shell name",
+        "names that trip programs",
+        "a shell, a command or another system takes the new name for something else",
     ),
-    Rule(
-        name="executable files",
-        verdict="ask",
-        actions=WRITES,
-        why="the change lets the file run as a program",
-        paths=(),
-        signs=frozenset({"executable"}),
-    ),
+    _shows("executable", "executable files", "the change lets the file run as a program"),
 )
 """The rules about what a file or a change shows, whatever its name."""
 

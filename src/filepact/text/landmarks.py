@@ -147,6 +147,9 @@ class _Search:
         if first == end:
             there = first + self._shift(first)
             depth = _shallowest(new)
+            if sent and self._is_rewritten(*sent):
+                why = "none of the lines that were sent is there any more"
+                return ChangeConflict(first + 1, there + 1, why)
         elif (there := self._there[first]) < 0:
             run = tuple(self._base.keys[first:end])
             moved = not new and self._base.stands_once(run) and not self._own.issuperset(run)
@@ -168,13 +171,22 @@ class _Search:
             beside = slice(at, at + len(put)) if at >= 0 and any(put) else slice(0)
             if put and self._other.keys[beside] == put and -1 in self._back[beside]:
                 why = why or "the lines that would come there were put in beside it"
-        if not why and sent and self._is_elsewhere(sent, first, there, depth, around, now):
+        if not why and sent and self._is_elsewhere(sent, first, there, depth):
             why = "the lines that were sent stand somewhere else as they were"
         if not why and not (sent and self._is_named_by(*sent, around)):
             why = self._among_twins(first, end, there, depth, around, removed=not new) or (
                 "" if around else self._without_neighbours(first, end, there)
             )
         return ChangeConflict(first + 1, there + 1, why) if why else None
+
+    def _is_rewritten(self, first: int, end: int) -> bool:
+        """Whether none of these lines is left, except that others changed a single one in its place."""
+        lines = [at for at in range(first, end) if self._base.keys[at]]
+        if not lines or any(self._there[at] >= 0 for at in lines):
+            return False
+        region = self._since[bisect_left(self._ends, lines[0] + 1)]
+        size = region.new_end - region.new_start
+        return len(lines) > 1 or region.old_end - region.old_start != size
 
     def _shift(self, at: int) -> int:
         """By how many lines the seam before a line of the base has moved."""
@@ -233,25 +245,17 @@ class _Search:
                     return f"`{_shown(self._base.keys[at])}` is near it only before or after"
         return ""
 
-    def _is_elsewhere(
-        self,
-        sent: tuple[int, int],
-        first: int,
-        there: int,
-        depth: int,
-        around: list[int],
-        now: list[int],
-    ) -> bool:
+    def _is_elsewhere(self, sent: tuple[int, int], first: int, there: int, depth: int) -> bool:
         """Whether the lines that were sent stand whole at another place only, and nothing tells it from this one."""
         run, other = tuple(self._base.keys[slice(*sent)]), self._other
         places = list(islice(other.standing(run, 0, len(self._back)), 2))
         if len(places) != 1 or places[0] + first - sent[0] == there:
             return False
-        for header in around[:1]:
+        for header in self._base.around(first, depth)[:1]:
             if bisect_left(self._known, header) < bisect_left(self._known, self._base.ends[header]):
                 return False
-        found = other.around(places[0] + first - sent[0], depth)
-        return [other.keys[at] for at in found] == [other.keys[at] for at in now]
+        here, found = (other.around(at, depth) for at in (there, places[0] + first - sent[0]))
+        return [other.keys[at] for at in found] == [other.keys[at] for at in here]
 
     def _is_named_by(self, first: int, end: int, around: list[int]) -> bool:
         """Whether a run of lines stands once, before and now, with a neighbour and all around it told apart."""

@@ -62,6 +62,8 @@ __all__ = [
     "text_of",
 ]
 
+_MOST_STEPS: Final = 200
+"""Steps of a list that are looked at one by one, each beside those before it."""
 _KINDS: Final = {"lf": "LF", "cr": "CR"}
 
 
@@ -353,8 +355,23 @@ def _said(made: EditList | EditResult) -> tuple[str, Sequence[Span]]:
     """Which edits are meant for every place, and where what was sent as the text before stands."""
     if isinstance(made, EditList):
         return "none", ()
-    one = len(made.steps) == 1 and made.exact and made.every == "none"
-    return made.every, [(p.start, p.end) for p in made.steps[0] if p.old] if one else ()
+    return made.every, [*_spans_sent(made.steps)] if made.exact and made.every == "none" else ()
+
+
+def _spans_sent(steps: Sequence[Sequence[RequestMatch]]) -> Iterator[Span]:
+    """The places of what was sent as the text before, in the text before all steps, where no step before it wrote."""
+    if len(steps) > 1 and (len(steps) > _MOST_STEPS or any(len(step) > 1 for step in steps)):
+        return
+    for number, step in enumerate(steps):
+        for one in step:
+            start, end = one.start, one.end
+            for (other,) in reversed(steps[:number]):
+                if (moved := other.start + len(other.put)) <= start:
+                    start, end = start - moved + other.end, end - moved + other.end
+                elif other.start < end:
+                    break
+            else:
+                yield from [(start, end)] * bool(one.old)
 
 
 def _asked(made: EditList | EditResult) -> TextRequest:

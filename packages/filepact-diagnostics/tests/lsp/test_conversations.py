@@ -308,5 +308,5 @@ def test_a_supervisor_talks_to_nobody_without_harm() -> None:
     os.close(reader)
     supervisor._say(writer, "ended 0")
     assert not supervisor._alive(reader)
-    assert isinstance(supervisor._children(os.getpid(), os.getpid()), list)
+    assert isinstance(supervisor._children(os.getpid()), list)
     assert supervisor._memory_of_descendants(0) == 0

@@ -22,6 +22,7 @@ from filepact.workspace.grep import TextSearchResult
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Sequence
 
     from filepact.faces.cli.screen import Terminal
     from filepact.tools.registry import Tool
@@ -35,61 +36,31 @@ _PLACES = ("path", "directory", "to")
 
 def read(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     """Print a file."""
-    return _look(
-        arguments,
-        screen,
-        "read_file",
-        path=arguments.path,
-        encoding="base64" if arguments.base64 else "utf-8",
-        page=sys.maxsize if arguments.base64 else PAGE,  # a program takes the bytes
-        lines=arguments.lines,
-        offset=arguments.offset,
-        column=arguments.column,
-        numbers=not arguments.no_numbers,
-    )
+    page, encoding = PAGE, "utf-8"
+    if arguments.base64:
+        page, encoding = sys.maxsize, "base64"  # a program takes the bytes
+    sent = {"encoding": encoding, "numbers": not arguments.no_numbers}
+    as_named = ("path", "lines", "offset", "column")
+    return _look(arguments, screen, "read_file", as_named, page=page, **sent)
 
 
 def find(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     """List files by a glob."""
-    return _look(
-        arguments,
-        screen,
-        "search_files",
-        pattern=arguments.pattern,
-        directory=arguments.directory,
-        max_results=arguments.max,
-    )
+    as_named = ("pattern", "directory")
+    return _look(arguments, screen, "search_files", as_named, max_results=arguments.max)
 
 
 def grep(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     """Print matching lines."""
-    return _look(
-        arguments,
-        screen,
-        "grep",
-        pattern=arguments.pattern,
-        path=arguments.path,
-        glob=arguments.glob,
-        max_results=arguments.max,
-        context=arguments.context,
-        case_sensitive=arguments.case_sensitive,
-        output_mode=arguments.output_mode,
-        multiline=arguments.multiline,
-        offset=arguments.offset,
-    )
+    shape = ("context", "case_sensitive", "output_mode", "multiline", "offset")
+    as_named = ("pattern", "path", "glob", *shape)
+    return _look(arguments, screen, "grep", as_named, max_results=arguments.max)
 
 
 def tree(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     """Draw a folder."""
-    return _look(
-        arguments,
-        screen,
-        "directory_tree",
-        path=arguments.path,
-        depth=arguments.depth,
-        include_files=not arguments.no_files,
-        pattern=arguments.pattern,
-    )
+    as_named, files = ("path", "depth", "pattern"), not arguments.no_files
+    return _look(arguments, screen, "directory_tree", as_named, include_files=files)
 
 
 def write(arguments: Namespace, screen: Terminal) -> CommandAnswer:
@@ -100,15 +71,8 @@ def write(arguments: Namespace, screen: Terminal) -> CommandAnswer:
             "standard input was empty, so nothing was written",
             hint="Use --content '' to make the file empty.",
         )
-    return _change(
-        arguments,
-        screen,
-        "write_file",
-        path=arguments.path,
-        content=content,
-        append=arguments.append,
-        create_dirs=arguments.create_dirs,
-    )
+    as_named = ("path", "append", "create_dirs")
+    return _change(arguments, screen, "write_file", as_named, content=content)
 
 
 def edit(arguments: Namespace, screen: Terminal) -> CommandAnswer:
@@ -122,7 +86,7 @@ def edit(arguments: Namespace, screen: Terminal) -> CommandAnswer:
         arguments,
         screen,
         "edit_file",
-        path=arguments.path,
+        ("path",),
         old_string=_either(arguments.old, arguments.old_file, "--old"),
         new_string=_either(arguments.new, arguments.new_file, "--new"),
         replace_all=arguments.all,
@@ -131,16 +95,9 @@ def edit(arguments: Namespace, screen: Terminal) -> CommandAnswer:
 
 def patch(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     """Apply a patch."""
-    return _change(
-        arguments,
-        screen,
-        "patch_apply",
-        path=arguments.path,
-        patch=_text_of(
-            arguments.file or "-", "the patch is read from the terminal (--file FILE names one)"
-        ),
-        reverse=arguments.reverse,
-    )
+    doing = "the patch is read from the terminal (--file FILE names one)"
+    text = _text_of(arguments.file or "-", doing)
+    return _change(arguments, screen, "patch_apply", ("path", "reverse"), patch=text)
 
 
 def mkdir(arguments: Namespace, screen: Terminal) -> CommandAnswer:
@@ -159,13 +116,20 @@ def rm(arguments: Namespace, screen: Terminal) -> CommandAnswer:
 
 
 def _manage(arguments: Namespace, screen: Terminal, action: str, **sent: object) -> CommandAnswer:
-    return _change(arguments, screen, "manage_files", action=action, path=arguments.path, **sent)
+    return _change(arguments, screen, "manage_files", ("path",), action=action, **sent)
 
 
 def _look(
-    arguments: Namespace, screen: Terminal, name: str, *, page: int = PAGE, **sent: object
+    arguments: Namespace,
+    screen: Terminal,
+    name: str,
+    as_named: Sequence[str],
+    *,
+    page: int = PAGE,
+    **sent: object,
 ) -> CommandAnswer:
-    """Call a reading tool."""
+    """Call a reading tool with arguments that it and the command call alike, and others."""
+    sent |= {one: getattr(arguments, one) for one in as_named}
     with opened(arguments) as workspace:
         session, values = acting(arguments), _with_places(workspace, sent)
         noting = _Noting(workspace.reader(session, page=page))
@@ -208,8 +172,11 @@ class _Noting:
         return noted
 
 
-def _change(arguments: Namespace, screen: Terminal, name: str, **sent: object) -> CommandAnswer:
-    """Call a writing tool and do what it says."""
+def _change(
+    arguments: Namespace, screen: Terminal, name: str, as_named: Sequence[str], **sent: object
+) -> CommandAnswer:
+    """Call a writing tool, as `_look`, and do what it says."""
+    sent |= {one: getattr(arguments, one) for one in as_named}
     sent |= {"dry_run": arguments.dry_run, "expected_revision": getattr(arguments, "expect", None)}
     with opened(arguments) as workspace:
         session, values = acting(arguments), _with_places(workspace, sent)
