@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from filepact.config.layers import RuleSet, SettingsSource
+from filepact.config.policy_lint import settled
 from filepact.config.rule_files import read_source
 from filepact.domain.policy import AccessRequest, decide
-from filepact.domain.policy_lint import settled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -13,7 +13,7 @@ from tests.architecture.project import HOUSE, WINGS, dotted, syntax
 MOST_MODULES = 223
 MOST_LINES = 81_550
 CORE = ("text", "domain", "fs", "store", "workspace")
-MOST_CORE_LINES = 57_290
+MOST_CORE_LINES = 56_790
 MOST_WING_LINES = {
     "filepact_acp": 10_480,
     "filepact_diagnostics": 14_620,

@@ -28,7 +28,7 @@ _TESTS = (
     "tests/agreement/test_git_ignore.py",
     "tests/agreement/test_resolvers.py",
     "tests/domain/test_names.py",
-    "tests/domain/test_policy_lint.py",
+    "tests/config/test_policy_lint.py",
     "tests/faces/test_every_door.py",
     "tests/faces/test_seven_tools.py",
     "tests/fs/test_trigrams.py",

@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from filepact.errors import (
     AmbiguousMatchError,
@@ -10,6 +14,7 @@ from filepact.errors import (
     StringNotFoundError,
     TimedOutError,
 )
+from filepact.text.edit import Edit, EditList, TextRequest
 from filepact.text.multi_edit import EditRequest, place_all
 
 TEXT = "alpha = one\nbeta = two\n\tgamma = three\ndelta = four\n"
@@ -129,3 +134,40 @@ def test_it_is_asked_before_each_replacement_whether_to_go_on() -> None:
     with pytest.raises(TimedOutError):
         place_all("0 1 2 3 4 5 6 7 8", wanted, check=check)
     assert asked == [0, 1, 2]
+
+
+@given(
+    st.lists(st.integers(0, 9), min_size=3, max_size=10),
+    st.lists(
+        st.tuples(st.integers(0, 9), st.sampled_from(["", "x", "x\ny", "w0 w1", "w3"])),
+        min_size=2,
+        max_size=5,
+    ),
+)
+def test_replacements_are_told_as_they_would_be_made_at_once(
+    words: list[int], wanted: list[tuple[int, str]]
+) -> None:
+    before = now = "\n".join(f"w{word}" for word in words)
+    requests: list[EditRequest] = []
+    for word, new in wanted:
+        one = EditRequest(f"w{word}", new, replace_all=now.count(f"w{word}") > 1)
+        with suppress(FilepactError):
+            now = place_all(before, [*requests, one]).edits.apply(before)
+            requests.append(one)
+    assume(requests)
+    placed = place_all(before, requests)
+    told = sorted(TextRequest(placed.steps).at_once(), key=lambda one: one.start)
+    # Whole lines that go away take their break along.
+    assert all(one.old and one.old in before[one.start : one.end] for one in told)
+    if len(told) == sum(map(len, placed.steps)):
+        edits = EditList(tuple(Edit(one.start, one.end, one.put) for one in told))
+        assert edits.apply(before) == now
+
+
+def test_what_an_earlier_replacement_wrote_is_not_told_as_made_at_once() -> None:
+    placed = place_all(TEXT, [EditRequest("one", "1 + 2"), EditRequest("2", "3")])
+    assert [one.old for one in TextRequest(placed.steps).at_once()] == ["one"]
+    many = place_all("\n".join(f"w{n}." for n in range(600)), [
+        EditRequest(f"w{n}.", "x") for n in range(600)
+    ])  # fmt: skip
+    assert not [*TextRequest(many.steps).at_once()]

@@ -257,34 +257,19 @@ def test_a_file_that_was_emptied_and_filled_again_is_not_said_to_be_empty(world:
 OPENS = ["package a", *(f"// {n}" for n in range(30)), "r := open()", "use(r)"]
 
 
-@pytest.mark.parametrize(
-    ("edits", "outcome"),
-    [
-        ({"old_string": "open()", "new_string": "util.Open()", "replace_all": True}, "right"),
-        (
-            {"edits": [{"old_string": "open()", "new_string": "util.Open()", "replace_all": True}]},
-            "right",
-        ),
-        (
-            {
-                "edits": [
-                    {"old_string": "open()", "new_string": "util.Open()", "replace_all": True},
-                    {"old_string": "package a", "new_string": "package b"},
-                ]
-            },
-            "refused",
-        ),
-    ],
-    ids=["one", "a list of one", "beside another"],
-)
-def test_every_place_that_the_file_has_now_is_replaced(
-    world: World, edits: dict[str, Any], outcome: str
-):
+OPENED = {"old_string": "open()", "new_string": "util.Open()", "replace_all": True}
+PACKAGE = {"old_string": "package a", "new_string": "package b"}
+
+
+@pytest.mark.parametrize("edits", [OPENED, {"edits": [OPENED]}, {"edits": [OPENED, PACKAGE]}])
+def test_every_place_that_the_file_has_now_is_replaced(world: World, edits: dict[str, Any]):
     now = [*OPENS[:5], "q := open()", "use(q)", *OPENS[5:], "s := open()"]
     text = "\n".join(now) + "\n"
     right = text.replace("open()", "util.Open()")
+    if PACKAGE in edits.get("edits", ()):
+        right = right.replace("package a", "package b")
     case = Stale("", "go", "\n".join(OPENS) + "\n", text, "edit_file", edits, right)
-    assert world.run(case)[0] == outcome
+    assert world.run(case)[0] == "right"
 
 
 METHOD = "    def free(self, i):\n        self.slots.append(i)\n"
@@ -630,3 +615,21 @@ def test_each_edit_of_a_list_is_placed_as_carefully_as_a_single_one(world: World
     right = read.replace("wait", "await") + "more = 2\n"
     again = Stale("", "py", read, read, "edit_file", sent, right, first=sent)
     assert world.run(again)[0] == "right"
+
+
+@pytest.mark.parametrize("everywhere_first", [False, True])
+def test_an_edit_beside_one_that_is_meant_everywhere_goes_where_it_was_sent_to(
+    world: World, everywhere_first: bool
+):
+    read = "def one():\n    return old()\n\n\ndef two():\n    wait()\n    return old()\n"
+    edits = [
+        {"old_string": "old()", "new_string": "new()", "replace_all": True},
+        {"old_string": "    wait()\n", "new_string": "    wait(2)\n"},
+    ]
+    sent = {"edits": edits if everywhere_first else edits[::-1]}
+    now = "old()\n\n\n" + read
+    right = now.replace("old()", "new()").replace("wait()", "wait(2)")
+    assert world.run(Stale("", "py", read, now, "edit_file", sent, right))[0] == "right"
+    # Where the single one has no certain place, none is made.
+    moved = now.replace("    wait()\n", "").replace("def one():\n", "def one():\n    wait()\n")
+    assert world.run(Stale("", "py", read, moved, "edit_file", sent, None))[0] == "refused"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
+from filepact.config.policy_lint import RuleCheck, settled, unmet, wrong_list, wrong_pattern
 from filepact.domain.policy import Layer, Policy, Rule
-from filepact.domain.policy_lint import RuleCheck, settled, unmet, wrong_list, wrong_pattern
 from filepact.domain.protected import BUILT_IN_RULES, SIGN_RULES
 from filepact.text.glob import literal_length
 from filepact.values import dataclass, late_regex, replace

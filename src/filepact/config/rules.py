@@ -18,8 +18,8 @@ from filepact.config.layers import (
     grouped,
     named_path,
 )
+from filepact.config.policy_lint import RuleCheck, idle_lifts, useless
 from filepact.domain.policy import ACTIONS, WRITES, Action, Layer, Rule, Verdict
-from filepact.domain.policy_lint import RuleCheck, idle_lifts, useless
 from filepact.values import replace
 
 if TYPE_CHECKING:

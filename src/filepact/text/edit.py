@@ -5,15 +5,15 @@ A merge has both changes, or there is none; never markers, never a guess.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from filepact.errors import UnprovenError
 from filepact.text.compare import compare_lines
 from filepact.text.lines import common_head, common_tail, line_starts, middle_of, split_lines
-from filepact.values import dataclass, late_regex
+from filepact.values import dataclass, late_regex, replace
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Self
 
 __all__ = [
@@ -232,6 +232,8 @@ def _is_ended(lines: list[str]) -> bool:
 
 
 _ENDS = late_regex(r"\r*\n|\r")
+_MOST_MATCHES: Final = 500
+"""So many replacements of several steps are looked at one by one, each beside those before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,11 +286,38 @@ class TextRequest:
             (tuple(RequestMatch(e.start, e.end, e.text, None, e.text) for e in edits.edits),)
         )
 
+    def at_once(self) -> Iterator[RequestMatch]:
+        """All replacements in the text before all steps; not those where an earlier step wrote, and none of very many."""
+        if len(self.steps) > 1 and sum(map(len, self.steps)) > _MOST_MATCHES:
+            return
+        for number, step in enumerate(self.steps):
+            for one in step:
+                start, end = one.start, one.end
+                for earlier in reversed(self.steps[:number]):
+                    grown = _grown(earlier, start, end)
+                    if grown is None:
+                        break
+                    start, end = start - grown, end - grown
+                else:
+                    yield replace(one, start=start, end=end)
+
     def doubled(self, before: str) -> str | None:
         """A text that had one place where it was to be replaced, and has several in what is changed."""
         base = before if self.base is None else self.base
         sent = (one.old for step in self.steps for one in step if one.old and not one.every)
         return next((old for old in sent if before.count(old) > 1 >= base.count(old)), None)
+
+
+def _grown(step: Sequence[RequestMatch], start: int, end: int) -> int | None:
+    """The characters by which a step has moved a range of the text after it; None where it wrote there."""
+    grown = 0
+    for one in step:
+        at = one.start + grown
+        if at + len(one.put) <= start:
+            grown += len(one.put) - one.end + one.start
+        elif at < end:
+            return None
+    return grown
 
 
 def prove(before: str, after: str, asked: TextRequest, name: str = "") -> str:

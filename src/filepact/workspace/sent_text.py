@@ -62,8 +62,6 @@ __all__ = [
     "text_of",
 ]
 
-_MOST_STEPS: Final = 200
-"""Steps of a list that are looked at one by one, each beside those before it."""
 _KINDS: Final = {"lf": "LF", "cr": "CR"}
 
 
@@ -302,7 +300,7 @@ def placed(target: Target, make: Callable[[str], Made]) -> RebasedFile[Made]:
     if isinstance(now, FilepactError):
         if every != "none":
             raise _stale(target, "somebody changed the places of a text to be replaced everywhere")
-    elif every == "all":
+    elif every == "all" or (every == "some" and _keeps_places(target, seen, then, now)):
         note = f"The file had changed since you read it; each place that it has now was changed:\n{since(target, DIFF_IN_NOTE)}"
         return RebasedFile(edits_of(now), _asked(now), notes=(note,), made=now)
     elif _is_known_again(seen, document.text, sent, _said(now)[1]):
@@ -355,23 +353,28 @@ def _said(made: EditList | EditResult) -> tuple[str, Sequence[Span]]:
     """Which edits are meant for every place, and where what was sent as the text before stands."""
     if isinstance(made, EditList):
         return "none", ()
-    return made.every, [*_spans_sent(made.steps)] if made.exact and made.every == "none" else ()
+    if not made.exact or made.every != "none":
+        return made.every, ()
+    return "none", [(one.start, one.end) for one in _asked(made).at_once() if one.old]
 
 
-def _spans_sent(steps: Sequence[Sequence[RequestMatch]]) -> Iterator[Span]:
-    """The places of what was sent as the text before, in the text before all steps, where no step before it wrote."""
-    if len(steps) > 1 and (len(steps) > _MOST_STEPS or any(len(step) > 1 for step in steps)):
-        return
-    for number, step in enumerate(steps):
-        for one in step:
-            start, end = one.start, one.end
-            for (other,) in reversed(steps[:number]):
-                if (moved := other.start + len(other.put)) <= start:
-                    start, end = start - moved + other.end, end - moved + other.end
-                elif other.start < end:
-                    break
-            else:
-                yield from [(start, end)] * bool(one.old)
+def _keeps_places(
+    target: Target, seen: KnownText, then: EditList | EditResult, now: EditList | EditResult
+) -> bool:
+    """Whether what is meant for one place goes where it was sent to, beside what is meant for every place."""
+    text = existing(target).text
+    asked = [_asked(made) for made in (then, now)]
+    before, after = (
+        sorted((one for one in some.at_once() if not one.every), key=lambda one: one.start)
+        for some in asked
+    )
+    singles = sum(not step[0].every for step in asked[0].steps)
+    mine, wanted = replaced(seen.text, before), replaced(text, after)
+    if mine is None or not singles == len(before) == len(after):
+        return False
+    spans = [(one.start, one.end) for one in before]
+    found, _ = _joined(target, seen.text, mine, spans, TextRequest((tuple(before),)))
+    return found is not None and found[0].apply(text) == wanted
 
 
 def _asked(made: EditList | EditResult) -> TextRequest:

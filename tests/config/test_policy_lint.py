@@ -7,8 +7,7 @@ import re
 
 import pytest
 
-from filepact.domain.policy import ACTIONS, READS, WRITES, AccessRequest, Policy, Rule, decide
-from filepact.domain.policy_lint import (
+from filepact.config.policy_lint import (
     RuleCheck,
     covers,
     idle_lifts,
@@ -20,6 +19,7 @@ from filepact.domain.policy_lint import (
     wrong_list,
     wrong_pattern,
 )
+from filepact.domain.policy import ACTIONS, READS, WRITES, AccessRequest, Policy, Rule, decide
 from filepact.text.pattern_set import PatternSet, split_pattern
 from tests.hostile.sweeps import often
 
