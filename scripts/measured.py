@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 CORE = ("text", "domain", "fs", "store", "workspace")
 FLOORS = (*(f"filepact.{floor}" for floor in CORE), "filepact_run")
 APART = (
-    *("fs/server_sandbox.py", "workspace/recorder.py"),
-    *(f"filepact_run/{name}.py" for name in ("command", "inside", "namespace", "overlay", "runs")),
+    "fs/server_sandbox.py",
+    *(f"filepact_run/{name}.py" for name in ("command", "guard", "inside", "namespace")),
+    *(f"filepact_run/{name}.py" for name in ("overlay", "recorder", "runs")),
 )
 """Modules that run in processes of their own, mostly behind walls that keep them from writing what was
-measured; `packages/filepact-run/tests`, `tests/faces/test_guard.py` and `tests/fs/test_server_sandbox.py`
-start them as people do."""
+measured; `packages/filepact-run/tests` and `tests/fs/test_server_sandbox.py` start them as people do."""
 
 LEAST = 95.0
 LEAST_OF = {"filepact_run": 94.0}

@@ -148,7 +148,7 @@ ALLOWED: dict[str, dict[str, str]] = {
         "pathlib.": "programs that a person names; names only",
         "shutil.which": "the agent's program, for the lines of editors",
     },
-    "faces.cli.guard": {
+    "filepact_run.guard": {
         **dict.fromkeys(("os.kill", "os.pipe", "os.write", "subprocess."), "the guard's process"),
         "pathlib.": "the folder that a person names; names only",
     },

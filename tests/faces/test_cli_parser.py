@@ -39,7 +39,7 @@ def commands(
 
 
 NAMES = [name for name, _ in commands()]
-EXTENDING = {"decide": "review", "run and watch programs": "run runs"}
+EXTENDING = {"decide": "review", "run and watch programs": "run runs guard"}
 """Commands of extensions that stand before the core's own of a group."""
 BEHIND = {"set up": "trust diagnostics install"}
 """Those that stand behind the core's own of a group."""

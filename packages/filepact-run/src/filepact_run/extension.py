@@ -1,4 +1,4 @@
-"""What the package adds to filepact: the commands `run` and `runs`, and their settings."""
+"""What the package adds to filepact: the commands `run`, `runs` and `guard`, and their settings."""
 
 from __future__ import annotations
 
@@ -71,6 +71,20 @@ def _add_commands(group: CommandGroup) -> None:
         help="commit the layers of a run; while it still runs, only what the rules allow",
     )
     add("--discard", metavar="ID", help="delete the layers of a run")
+    add = group.add(
+        "guard",
+        "filepact_run.guard:guard",
+        "record every change to a folder's files, so that you can undo it",
+        "filepact guard ~/project --detach",
+        "Works with agents, scripts, formatters and Git, without their help. Changes with less than a second between them "
+        "become one operation. The log names the program if the system tells it. What filepact does itself is not "
+        "recorded twice. A folder has one guard; `[recording]` in the settings limits what it keeps.",
+        kind=_KIND,
+    )
+    add("directory", metavar="DIR", nargs="?", help="the folder (default: see --root)")
+    add("--detach", action="store_true", help="run in the background")
+    add("--stop", action="store_true", help="stop the guard of this folder")
+    add("--status", action="store_true", help="say whether one runs; the exit code is 3 if not")
 
 
 def _read_settings(found: Mapping[str, Any], text: str, name: str) -> RunSettings:

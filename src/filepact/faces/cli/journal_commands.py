@@ -18,7 +18,6 @@ def add_journal_commands(group: CommandGroup) -> None:
     """Add them, in the order in which the help shows them."""
     _add_looking_back(group)
     _add_going_back(group)
-    _add_guard(group)
     _add_reviewing(group)
     _add_audit(group)
 
@@ -78,22 +77,6 @@ def _add_looking_back(group: CommandGroup) -> None:
         "show the folders and the journal in use, and what happened last",
         "filepact status",
     )
-
-
-def _add_guard(group: CommandGroup) -> None:
-    add = group.add(
-        "guard",
-        "guard:guard",
-        "record every change to a folder's files, so that you can undo it",
-        "filepact guard ~/project --detach",
-        "Works with agents, scripts, formatters and Git, without their help. Changes with less than a second between them "
-        "become one operation. The log names the program if the system tells it. What filepact does itself is not "
-        "recorded twice. A folder has one guard; `[recording]` in the settings limits what it keeps.",
-    )
-    add("directory", metavar="DIR", nargs="?", help="the folder (default: see --root)")
-    add("--detach", action="store_true", help="run in the background")
-    add("--stop", action="store_true", help="stop the guard of this folder")
-    add("--status", action="store_true", help="say whether one runs; the exit code is 3 if not")
 
 
 def _add_going_back(group: CommandGroup) -> None:

@@ -58,7 +58,7 @@ GROUPS: Final = {
     "decide": "approve reject",
     "set up": "setup doctor tour config completion",
     "rules": "explain policy",
-    "run and watch programs": "guard",
+    "run and watch programs": "",
     "files by hand": "read find grep tree write edit patch mkdir mv rm",
     "servers and teams": "mcp audit hook",
 }

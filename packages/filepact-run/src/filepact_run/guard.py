@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from filepact.domain.operation import Operation
     from filepact.faces.cli.screen import Terminal
-    from filepact.workspace.recorder import GuardLock
+    from filepact_run.recorder import GuardLock
 
 __all__ = ["guard"]
 
@@ -98,7 +98,7 @@ def _run(
     from filepact.app import open_observed  # noqa: PLC0415 - loads the database
     from filepact.config.person import read_settings  # noqa: PLC0415 - with it
     from filepact.domain.operation import Actor, Session  # noqa: PLC0415 - the same
-    from filepact.workspace.recorder import ChangeRecorder  # noqa: PLC0415 - the same
+    from filepact_run.recorder import ChangeRecorder  # noqa: PLC0415 - the same
 
     settings = read_settings(arguments.config)
     recording = settings.recording

@@ -17,7 +17,7 @@ import pytest
 from filepact.app import open_observed
 from filepact.config.settings import Settings
 from filepact.domain.operation import Actor, Session
-from filepact.workspace import recorder
+from filepact_run import recorder
 from tests.crash.near_full import fill, small_disk
 from tests.faces.command_line import command
 from tests.faces.guarded import INSTALL, PATIENCE, Folder, run_kills, run_many, run_programs
