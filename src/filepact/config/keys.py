@@ -96,7 +96,8 @@ def _form(schema: Mapping[str, Any]) -> str:
     if schema["type"] in ("integer", "number"):
         number = "a whole number" if schema["type"] == "integer" else "a number"
         return f"{number} from {schema['minimum']:g} to {schema['maximum']:g}"
-    return {"boolean": "true or false", "array": "a list of texts"}.get(schema["type"], "a text")
+    text = "a text, and not empty" if "minLength" in schema else "a text"
+    return {"boolean": "true or false", "array": "a list of texts"}.get(schema["type"], text)
 
 
 _KINDS: Final[dict[str, tuple[type, ...]]] = {

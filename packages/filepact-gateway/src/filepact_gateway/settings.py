@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final, Literal
 from urllib.parse import urlsplit
 
-from filepact.config.keys import TEXT, TEXTS, between
+from filepact.config.keys import TEXT, TEXTS, between, read_table
 from filepact.config.problems import refusal
 from filepact.extension import SettingInfo
 from filepact.values import dataclass, field, late_regex
@@ -34,24 +34,6 @@ AccessMode = Literal["auto", "review", "read-only"]
 Level = Literal["safe", "moderate", "dangerous"]
 Tier = Literal["essential", "standard", "full"]
 
-_NUMBERS: Final[dict[str, tuple[int, int]]] = {
-    "workers": (1, 64),
-    "megabytes": (1, 64),
-    "threads": (1, 256),
-    "drain": (1, 3_600),
-    "patience": (1, 3_600),
-    "session_hours": (1, 720),
-    "session_calls": (1, 1_000_000),
-    "user_calls": (1, 1_000_000),
-    "session_at_once": (1, 1_000),
-    "user_at_once": (1, 10_000),
-    "session_waiting": (0, 10_000),
-    "user_waiting": (0, 100_000),
-    "user_megabytes": (1, 100_000),
-    "leeway": (0, 300),
-}
-_LISTS: Final = ("hosts", "origins", "scopes", "algorithms", "token_types", "proxies")
-_TEXTS: Final = ("url", "issuer", "audience", "user_claim", "tokens")
 _RULE: Final = ("users", "claims", "scopes", "realms", "mode", "tier", "max_level")
 _CHOICES: Final[dict[str, tuple[str, ...]]] = {
     "mode": ("auto", "review", "read-only"),
@@ -74,10 +56,6 @@ _FORMS: Final = (
     ("hosts", _HOST, "host[:port]"),
     ("origins", _ORIGIN, "scheme://host[:port]"),
     ("scopes", _SCOPE, "a scope"),
-    *(
-        (key, late_regex("|".join(map(re.escape, known))), f"one of {', '.join(known)}")
-        for key, known in (("algorithms", ALGORITHMS), ("token_types", TOKEN_TYPES))
-    ),
 )
 
 
@@ -222,8 +200,8 @@ def read_serving(found: Mapping[str, Any], text: str, name: str) -> GatewaySetti
     Raises:
         InvalidParamsError: A key or a value in them is not one that is known.
     """
-    serve, realms = found.get("serve", {}), found.get("realms", {})
-    return _Reader(text, name).read(serve, realms, found.get("access", []))
+    chosen = read_table(found, "serve", text, name, KEYS)
+    return _Reader(text, name).read(chosen, found.get("realms", {}), found.get("access", []))
 
 
 class _Reader:
@@ -232,17 +210,7 @@ class _Reader:
     def __init__(self, text: str, name: str) -> None:
         self._text, self._name = text, name
 
-    def read(self, table: Any, realms: Any, rules: Any) -> GatewaySettings:
-        known = (*_NUMBERS, *_LISTS, *_TEXTS)
-        chosen = dict(self._table(table, ("serve",), known))
-        self._check_numbers(chosen)
-        for key in _LISTS:
-            if key in chosen:
-                chosen[key] = self._texts(chosen[key], ("serve", key))
-        for key in _TEXTS:
-            value = chosen.get(key, "x")
-            if not isinstance(value, str) or not value:
-                raise self._wrong(("serve", key), "has to be a text, and not empty")
+    def read(self, chosen: dict[str, Any], realms: Any, rules: Any) -> GatewaySettings:
         self._check_texts(chosen)
         # As clients and browsers spell them, who compare them letter by letter.
         if "url" in chosen:
@@ -259,21 +227,15 @@ class _Reader:
                     raise self._wrong(("serve", key), f"{one!r} is not {said}")
         for key in ("url", "issuer"):
             if key in chosen and not is_safe_url(chosen[key]):
-                said = "has to be an address that begins with https://, or http:// at a loopback address"
-                raise self._wrong(("serve", key), said)
+                raise self._wrong(("serve", key), f"has to be {_SAFE}")
         if "url" in chosen and not _ORIGIN.fullmatch(chosen["url"]):
             raise self._wrong(("serve", "url"), "is scheme://host[:port], without a path")
-        if chosen.get("algorithms") == ():
-            raise self._wrong(("serve", "algorithms"), "has to name one at least")
         for one in chosen.get("proxies", ()):
             try:
                 ipaddress.ip_network(one)
             except ValueError:
                 said = f"{one!r} is neither an address nor a network"
                 raise self._wrong(("serve", "proxies"), said) from None
-        tokens = chosen.get("tokens", "/")
-        if not tokens.startswith("/"):
-            raise self._wrong(("serve", "tokens"), "has to be an absolute path")
 
     def _access(self, rules: Any, realms: Mapping[str, Any]) -> tuple[AccessRule, ...]:
         if not isinstance(rules, list):
@@ -334,76 +296,95 @@ class _Reader:
             raise self._wrong(path, "has to be a list of texts")
         return tuple(value)
 
-    def _check_numbers(self, table: Mapping[str, Any]) -> None:
-        for key, (least, most) in _NUMBERS.items():
-            value = table.get(key, least)
-            whole = key not in ("drain", "patience", "session_hours", "leeway")
-            kinds = (int,) if whole else (int, float)
-            if type(value) not in kinds or not least <= value <= most:
-                unit = "whole number" if whole else "number"
-                said = f"has to be a {unit} from {least:g} to {most:g}"
-                raise self._wrong(("serve", key), said)
-
     def _wrong(self, path: tuple[str, ...], said: str) -> Exception:
         return refusal(self._text, self._name, path, said)
 
 
-def _number(key: str, about: str) -> SettingInfo:
+def _number(key: str, about: str, least: int, most: int) -> SettingInfo:
     usual = getattr(GatewaySettings(), key)
     kind = "number" if isinstance(usual, float) else "integer"
-    return SettingInfo("serve", key, f"{usual:g}", about, between(*_NUMBERS[key], kind))
+    return SettingInfo("serve", key, f"{usual:g}", about, between(least, most, kind))
 
+
+def _some_of(
+    key: str, known: tuple[str, ...], default: str, about: str, example: str = "", least: int = 0
+) -> SettingInfo:
+    allows = {"type": "array", "items": {"enum": list(known)}, "minItems": least}
+    form = f"a list of any of {', '.join(known)}{', one at least' * least}"
+    return SettingInfo("serve", key, default, about, allows, example, form)
+
+
+_SAFE: Final = "an address that begins with https://, or http:// at a loopback address"
+_USUAL: Final = '["RS256", "PS256", "ES256", "EdDSA"]'
 
 KEYS: Final = (
     SettingInfo("serve", "hosts", "[]", "names by which clients reach the gateway", TEXTS),
     SettingInfo(
-        *("serve", "origins", "[]", "web pages that may ask it"),
+        "serve",
+        "origins",
+        "[]",
+        "web pages that may ask it",
         {"type": "array", "items": {"type": "string", "pattern": "^https?://"}},
+        form="a list of scheme://host[:port]",
     ),
-    _number("workers", "its processes"),
-    _number("megabytes", "most that a request may have"),
-    _number("threads", "calls at once of a worker"),
-    _number("drain", "seconds for calls when it ends"),
-    _number("patience", "seconds that a client may take"),
+    _number("workers", "its processes", 1, 64),
+    _number("megabytes", "most that a request may have", 1, 64),
+    _number("threads", "calls at once of a worker", 1, 256),
+    _number("drain", "seconds for calls when it ends", 1, 3_600),
+    _number("patience", "seconds that a client may take", 1, 3_600),
     SettingInfo(
-        *("serve", "url", "", "where clients reach it; left out, where it listens"),
+        "serve",
+        "url",
+        "",
+        "where clients reach it; left out, where it listens",
         {"type": "string", "pattern": "^https?://"},
         '"https://files.example.com"',
+        _SAFE,
     ),
     SettingInfo(
-        *("serve", "issuer", "", "whose tokens are taken"),
+        "serve",
+        "issuer",
+        "",
+        "whose tokens are taken",
         {"type": "string", "pattern": "^https?://"},
         '"https://login.example.com"',
+        _SAFE,
     ),
     SettingInfo(
-        *("serve", "audience", "", "for whom they have to be; left out, the realm's address"),
-        {"type": "string"},
+        "serve",
+        "audience",
+        "",
+        "for whom they have to be; left out, the realm's address",
+        TEXT,
         '"https://files.example.com"',
     ),
-    SettingInfo(
-        *("serve", "algorithms", '["RS256", "PS256", "ES256", "EdDSA"]', "how they may be signed"),
-        {"type": "array", "items": {"enum": list(ALGORITHMS)}, "minItems": 1},
-    ),
-    SettingInfo(
-        *("serve", "token_types", "[]", "what their `typ` may be; none: as the audience is"),
-        {"type": "array", "items": {"enum": list(TOKEN_TYPES)}},
+    _some_of("algorithms", ALGORITHMS, _USUAL, "how they may be signed", least=1),
+    _some_of(
+        "token_types",
+        TOKEN_TYPES,
+        "[]",
+        "what their `typ` may be; none: as the audience is",
         '["at+jwt", "JWT"]',
     ),
-    _number("leeway", "seconds by which clocks may differ"),
+    _number("leeway", "seconds by which clocks may differ", 0, 300),
     SettingInfo("serve", "user_claim", '"sub"', "the claim that names the user", TEXT),
     SettingInfo("serve", "scopes", "[]", "what every token has to allow", TEXTS),
     SettingInfo(
-        *("serve", "tokens", "", "a file with tokens of its own"),
+        "serve",
+        "tokens",
+        "",
+        "a file with tokens of its own",
         {"type": "string", "pattern": "^/"},
         '"/etc/filepact/tokens"',
+        "an absolute path",
     ),
     SettingInfo("serve", "proxies", "[]", "whose X-Forwarded-For is believed", TEXTS),
-    _number("session_calls", "requests of a session within a minute"),
-    _number("user_calls", "requests of a user within a minute"),
-    _number("session_at_once", "requests of a session at once"),
-    _number("user_at_once", "requests of a user at once"),
-    _number("session_waiting", "calls of a session that wait for others"),
-    _number("user_waiting", "calls of a user that wait for others"),
-    _number("user_megabytes", "most that a user may send within a minute"),
-    _number("session_hours", "hours of a session"),
+    _number("session_calls", "requests of a session within a minute", 1, 1_000_000),
+    _number("user_calls", "requests of a user within a minute", 1, 1_000_000),
+    _number("session_at_once", "requests of a session at once", 1, 1_000),
+    _number("user_at_once", "requests of a user at once", 1, 10_000),
+    _number("session_waiting", "calls of a session that wait for others", 0, 10_000),
+    _number("user_waiting", "calls of a user that wait for others", 0, 100_000),
+    _number("user_megabytes", "most that a user may send within a minute", 1, 100_000),
+    _number("session_hours", "hours of a session", 1, 720),
 )
