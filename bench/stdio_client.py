@@ -7,7 +7,7 @@ import subprocess
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +24,10 @@ class StdioServer:
     Attributes:
         started: Seconds from the spawn to the answer to ``initialize``.
         started_cpu: Seconds of processor time until then, of the process and of those it started.
+        young: Seconds for which a file counts as one that may change once more without a sign of it.
     """
+
+    young: ClassVar[float] = 2.5
 
     def __init__(self, command: Sequence[str], *, env: dict[str, str], cwd: Path) -> None:
         begin = time.perf_counter()
@@ -143,10 +146,10 @@ class StdioServer:
         A file that changed in the last two seconds is read anew each time, whatever is known of it.
         """
         late = time.monotonic() + most
-        time.sleep(2.5)
+        time.sleep(self.young)
         before = self.cpu()
         while time.monotonic() < late:
-            time.sleep(0.3)
+            time.sleep(min(self.young, 0.3))
             if (now := self.cpu()) - before < 0.003:
                 return
             before = now
