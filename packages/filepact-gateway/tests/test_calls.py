@@ -172,9 +172,9 @@ def test_calls_beyond_those_at_once_wait_in_line(small_gateway):
 
 @pytest.mark.parametrize("modern", [False, True])
 def test_what_is_more_than_may_wait_is_refused_so_that_the_model_hears_of_it(small_gateway, modern):
-    gateway = small_gateway(CallLimits(user_at_once=2, user_waiting=1))
+    gateway = small_gateway(CallLimits(user_at_once=2, user_waiting=1), drain=0.5)
     client = gateway.opened()
-    answers = [in_thread(lambda: client.call("meet")) for _ in range(2)]
+    answers = [in_thread(lambda: client.call("wait", steps=100_000)) for _ in range(2)]
     assert wait_for(lambda: running_calls(gateway) == 2)
     waits = in_thread(lambda: client.call("who"))
     assert wait_for(lambda: waiting(gateway) == 1)
@@ -188,6 +188,7 @@ def test_what_is_more_than_may_wait_is_refused_so_that_the_model_hears_of_it(sma
     assert int(refused.headers["retry-after"]) >= 1
     gateway.endpoint.close()
     assert waits().status == 202
+    gateway.end()
     for one in answers:
         one()
 
