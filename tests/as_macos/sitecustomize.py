@@ -109,7 +109,13 @@ def clock(number: int) -> int:
     return _clock_gettime_ns(number or 5)
 
 
+def fstatvfs(descriptor: int) -> os.statvfs_result:
+    """`os.fstatvfs`, which macOS has, by a name: Linux makes it of the call that tells file systems apart, which is closed."""
+    return os.statvfs(f"{SYSTEM}/self/fd/{descriptor}")
+
+
 close_calls()
+os.fstatvfs = fstatvfs
 for module, names in GONE.items():
     for name in names.split():
         if hasattr(module, name):

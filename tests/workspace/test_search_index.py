@@ -97,6 +97,7 @@ def test_a_letter_that_is_another_case_of_one_of_ascii_is_looked_for_with_an_ind
     assert [one.path for one in found.files] == ["k.txt", "kelvin.txt"]
 
 
+@NOTICES
 def test_files_that_cannot_match_are_not_opened(indexed, root, monkeypatch):
     for number in range(20):
         (root / f"{number}.txt").write_text(f"word{number} and more\n")
