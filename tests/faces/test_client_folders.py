@@ -27,15 +27,20 @@ def root(tmp_path: Path) -> Path:
     return folder
 
 
+def tell(client: LineClient, *folders: Path | str) -> None:
+    """Answer the question for the client's folders."""
+    question = client.asked.get(timeout=PATIENCE)
+    shared = [{"uri": one if isinstance(one, str) else one.as_uri()} for one in folders]
+    client.send({"jsonrpc": "2.0", "id": question["id"], "result": {"roots": shared}})
+
+
 @contextmanager
-def working_in(root: Path, *folders: Path) -> Iterator[LineClient]:
+def working_in(root: Path, *folders: Path | str) -> Iterator[LineClient]:
     """A client of a real server, whose own folders are these."""
     words = ("mcp", str(root), "--state", str(root.parent / "state"))
     with serving(*words) as (process, client):
         client.shake_hands(roots={})
-        question = client.asked.get(timeout=PATIENCE)
-        shared = [{"uri": folder.as_uri()} for folder in folders]
-        client.send({"jsonrpc": "2.0", "id": question["id"], "result": {"roots": shared}})
+        tell(client, *folders)
         yield client
     assert process.returncode == 0
 
@@ -96,3 +101,16 @@ def test_folders_outside_the_configured_one_change_nothing(root: Path, tmp_path:
     with working_in(root, tmp_path / "far") as client:
         assert "needle" in client.text("read_file", path="top.txt")
         assert "pkg" in client.text("directory_tree")
+
+
+@pytest.mark.parametrize("told", ["file:pkg", "pkg", "file://${workspaceFolder}", "file:///p%00"])
+def test_a_folder_that_nobody_can_place_is_named_and_nothing_is_served(
+    root: Path, tmp_path: Path, told: str
+) -> None:
+    with working_in(root, told, tmp_path / "far") as client:
+        call = client.begin("tools/call", {"name": "read_file", "arguments": {"path": "top.txt"}})
+        tell(client, told, tmp_path / "far")
+        answer = client.answer(call)["result"]
+        assert answer["isError"]
+        assert answer["content"][0]["text"].startswith("FOLDERS_UNKNOWN")
+        assert told in answer["content"][0]["text"]

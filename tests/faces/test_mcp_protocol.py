@@ -504,6 +504,8 @@ def rooted(in_thread, small, engine, narrowed):
     """A client whose folders are recorded; one of them makes the server say something."""
 
     def narrow(folders):
+        if not any(map(os.path.isabs, folders)):
+            raise PathBlockedError("no folder", hint="Share one.")
         narrowed.append(list(folders))
         return "a folder is outside" if "/outside" in folders else None
 
@@ -582,6 +584,7 @@ NOT_TOLD = [
     {"result": {"roots": ["/a"]}},
     {"result": {"roots": [{"uri": 5}]}},
     {"result": {"roots": [{"uri": "a/b"}, {"uri": ""}]}},
+    {"result": {"roots": [{"uri": "file:sub"}, {"uri": "vscode-remote://x/y"}]}},
     {"result": {}},
 ]
 

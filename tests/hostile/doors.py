@@ -85,10 +85,10 @@ def _of_receipt(text: str, receipt: Mapping[str, Any] | None, code: str) -> Answ
 
 
 class Library:
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: Workspace, refusal: FilepactError | None = None) -> None:
         self.workspace = workspace
         self._toolbox = open_toolbox(workspace)
-        self._call = CallContext(Session("s1", AGENT))
+        self._call = CallContext(Session("s1", AGENT), refusal=refusal)
 
     def call(self, tool: str, arguments: Mapping[str, Any]) -> Answer:
         try:
@@ -101,9 +101,10 @@ class Library:
 @contextmanager
 def library(world: World, mode: Mode, folders: Sequence[str] = ()) -> Iterator[Library]:
     with closing(_workspace(world, mode)) as workspace:
+        told = ClientFolders(workspace.guard.narrow)
         if folders:
-            ClientFolders(workspace.guard.narrow).receive(_shared(folders))
-        yield Library(workspace)
+            told.receive(_shared(folders))
+        yield Library(workspace, None if told.settled else told.wait())
 
 
 def _shared(folders: Sequence[str]) -> dict[str, Any]:

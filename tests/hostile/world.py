@@ -80,7 +80,8 @@ class World:
 
     def fill(self, text: str) -> str:
         """A text of a case with its placeholders replaced."""
-        for name, path in (("root", self.root), ("outside", self.outside), ("home", self.home)):
+        places = {"root": self.root, "outside": self.outside, "home": self.home}
+        for name, path in {**places, "host": socket.gethostname()}.items():
             text = text.replace(f"{{{name}}}", str(path))
         return text
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from socket import gethostname
+
 import pytest
 
 from filepact.errors import PathBlockedError
@@ -26,6 +28,9 @@ def test_paths_survive_as_uris(path: str) -> None:
         ("file:///a%zz", "/a%zz"),
         ("file://localhost/a", "/a"),
         ("file://LOCALHOST/a", "/a"),
+        ("file://127.0.0.1/a", "/a"),
+        ("file://[::1]/a", "/a"),
+        (f"file://{gethostname()}/a", "/a"),
         ("FILE:///a", "/a"),
         ("file:/a/b", "/a/b"),
         ("file:///c%3A/d", "/c:/d"),

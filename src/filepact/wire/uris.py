@@ -7,7 +7,7 @@ import sys
 
 __all__ = ["path_named", "path_of", "uri_of"]
 
-_HERE = ("", "localhost")
+_HERE = ("", "localhost", "127.0.0.1", "[::1]")
 
 
 def uri_of(path: str, system: str = sys.platform) -> str:
@@ -33,7 +33,12 @@ def path_of(uri: object, system: str = sys.platform) -> str | None:
     rest = rest.replace("\\", "/") if windows else rest
     if rest.startswith("//"):
         authority, slash, below = rest[2:].partition("/")
-        if authority.lower() in _HERE:
+        here = authority.lower() in _HERE
+        if not here:
+            from platform import node  # noqa: PLC0415 - few write the machine's own name
+
+            here = authority.lower() == node().lower()
+        if here:
             rest = slash + below
         elif not windows:
             return None

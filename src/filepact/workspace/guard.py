@@ -491,7 +491,7 @@ class Guard:
         a client's own working folder is not a wish to refuse everything.
 
         Args:
-            folders: Absolute.
+            folders: Absolute; of another it cannot be said where it lies.
             moves: Whether relative names start at the first of them from now on.
 
         Returns:
@@ -502,8 +502,9 @@ class Guard:
         """
         inside: list[tuple[RootId, str]] = []
         shared: list[str] = []
-        unclear = ""
-        for folder in map(os.path.normpath, folders):
+        whole = [*filter(os.path.isabs, folders)]
+        unclear = next((one for one in folders if one not in whole), "")
+        for folder in map(os.path.normpath, whole):
             true = look_at(folder).path
             here = [(root.path, ".") for root in self.roots if is_beneath(root.path, true)]
             if (found := self.inside(true)) is not None:
@@ -515,8 +516,8 @@ class Guard:
             shared += [folder] if here else []
         if not inside and unclear:
             raise PathBlockedError(
-                f"{unclear}: your client shares it alone, and it is no folder that can be used",
-                hint="Ask the person to share a folder that is there.",
+                f"{unclear}: your client shares it, and it is no folder that can be used",
+                hint="Ask the person to share a folder that is there, by its whole path.",
                 path=unclear,
             )
         if not inside:

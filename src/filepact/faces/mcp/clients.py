@@ -51,7 +51,6 @@ _log = late_logger(__name__)
 QUESTION_ID: Final = "filepact:question:"
 """How the ids of questions for a person begin."""
 
-
 PAGES: Final[dict[str, int]] = {
     # Cline's issue 13263: tools' results are cut after 8,000 characters; and its model is given
     # the whole result as JSON, in which every line end takes two.
@@ -205,9 +204,7 @@ def conversation_of_server(client: str, variables: Mapping[str, str]) -> str:
     return f"{name} {value}" if 0 < len(value) <= _LONGEST else ""
 
 
-_LOOK: Final = (
-    0.2  # seconds between two looks whether a call that waits, for a person too, was cancelled
-)
+_LOOK: Final = 0.2  # seconds between two looks whether a call that waits was cancelled
 
 _NOT_SAID: Final = (
     "the client has not said which folders may be used",
@@ -239,7 +236,6 @@ class ClientFolders:
 
     def hold_calls(self) -> None:
         """The client is being asked: let calls wait from now on."""
-        self._refusal = _NOT_SAID
         self._answered.clear()
         self.settled = False
 
@@ -248,9 +244,8 @@ class ClientFolders:
         until = time.monotonic() + self._patience
         while not self._answered.wait(_LOOK) and not cancelled() and time.monotonic() < until:
             pass
-        return (
-            None if self.settled else FoldersUnknownError(self._refusal[0], hint=self._refusal[1])
-        )
+        said, hint = self._refusal
+        return None if self.settled else FoldersUnknownError(said, hint=hint)
 
     def give_up(self) -> None:
         """The client has hung up, and will not tell."""
@@ -261,12 +256,16 @@ class ClientFolders:
 
         A client that does not know the question has none; what else makes no sense says nothing.
         """
-        known = False
+        known, self._refusal = False, _NOT_SAID
         try:
             error = answer.get("error")
             if error is None:
                 # An object in the place of the list fails here, though it may be empty.
-                self._use([root["uri"] for root in answer["result"]["roots"] + []])
+                told = [_told(root["uri"]) for root in answer["result"]["roots"] + []]
+                # Where none is on this machine, what is in force stays.
+                here = [folder for folder in told if folder is not None]
+                if here and (note := self._narrow(here)):
+                    _log.warning("%s", note)
             known = error is None or error["code"] == METHOD_NOT_FOUND
         except FilepactError as refused:
             _log.warning("the client's folders could not be used: %s", refused.message)
@@ -280,22 +279,21 @@ class ClientFolders:
             self._answered.set()
         return known
 
-    def _use(self, uris: Sequence[str]) -> None:
-        """Narrow to what is on this machine; an empty list leaves in force what is.
 
-        Raises:
-            ValueError: Nothing but what names no folder anywhere.
-        """
+_ELSEWHERE: Final = late_regex(
+    r"(?!file:)[a-z][a-z0-9+.-]*:|file://(?!localhost/)[a-z0-9][a-z0-9._-]*/[^\0\ud800-\udfff]*\Z",
+    re.ASCII | re.IGNORECASE,
+)
+
+
+def _told(uri: object) -> str | None:
+    """The path that a URI names, None for a folder elsewhere; what cannot be understood is quoted, and is no path."""
+    if isinstance(uri, str):
         # Some clients send a path for a URI.
-        folders = [uri if uri.startswith("/") else path_of(uri) for uri in uris]
-        if uris and not any(":" in uri or uri.startswith("/") for uri in uris):
-            raise ValueError
-        if any("\0" in uri or "%00" in uri for uri in uris):
-            raise ValueError  # It names a folder here that cannot be; as does half a character:
-        "".join(uri for uri in uris if uri[:5].lower() == "file:").encode()
-        here = [folder for folder in folders if folder is not None]
-        if here and (note := self._narrow(here)):
-            _log.warning("%s", note)
+        path = uri if uri.startswith("/") and "\0" not in uri else path_of(uri)
+        if path is not None or ("%00" not in uri and _ELSEWHERE.match(uri)):
+            return path
+    return ascii(uri)[:_LONGEST]
 
 
 class ClientQuestions:
