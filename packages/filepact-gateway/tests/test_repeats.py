@@ -117,6 +117,21 @@ def test_a_key_whose_header_stands_several_times_counts(gateway, base, other):
     assert (base / "root" / name).read_text() == "x\n"
 
 
+@pytest.mark.parametrize(
+    "sent", ["", " ", "\t", '""', "x" * 256, "a\x01b", "\x7f", "\x85", "\xa0", "k\xada"]
+)
+def test_a_key_that_is_none_is_refused_and_nothing_is_done(gateway, base, sent):
+    client = gateway.opened()
+    client.headers["Idempotency-Key"] = sent
+    arguments = {"path": "no-key.txt", "content": "x"}
+    for answer in (
+        client.call("write_file", **arguments),
+        client.without_session("tools/call", name="write_file", arguments=arguments),
+    ):
+        assert (answer.status, answer.code) == (400, "INVALID_PARAMS")
+    assert not (base / "root" / "no-key.txt").exists()
+
+
 def test_of_several_calls_that_come_as_one_each_has_the_key_for_itself(gateway, base):
     for name in ("one.txt", "two.txt"):
         (base / "root" / name).touch()

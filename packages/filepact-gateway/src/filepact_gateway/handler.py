@@ -357,7 +357,7 @@ class GatewayHandler:
     ) -> RequestContext:
         key: RequestName | None = None
         if message["method"] == "tools/call":
-            sent = ", ".join(dict.fromkeys(request.all_of("idempotency-key")))
+            sent = request.all_of("idempotency-key")
             name = session.id if session else ""
             whose = (caller.user, caller.realm)
             key = RequestName.of(sent, name, message["id"], whose, request.place)

@@ -27,7 +27,7 @@ from filepact.tools.registry import TRIES
 from filepact.values import dataclass, replace
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from filepact.domain.operation import Session
     from filepact.tools.registry import Toolset
@@ -60,27 +60,26 @@ class RequestName(NamedTuple):
 
     @classmethod
     def of(
-        cls, sent: str, session: str, wanted: RequestId, whose: tuple[str, str], place: int = 0
+        cls, sent: Sequence[str], session: str, id_: RequestId, whose: tuple[str, str], place: int
     ) -> RequestName | None:
         """The key of a request; None where it cannot come again.
 
         Args:
-            sent: The key that the client sent; empty for none.
+            sent: The keys that the client sent, mostly one; several count as one.
             session: Its session; empty where there are none.
-            wanted: The request's own id.
+            id_: The request's own.
             whose: The user and the realm.
             place: In the list that it came in, from 1; each has the key for itself there.
 
         Raises:
             InvalidParamsError: The client's key is none.
         """
-        if len(sent) > _LONGEST or not sent.isprintable():
-            raise InvalidParamsError(
-                f"an Idempotency-Key has up to {_LONGEST} characters, all of them visible"
-            )
-        if sent:
-            return cls("key", (*whose, str(place)) if place else whose, sent)
-        return cls("id", (session,), wanted) if session else None
+        key = ", ".join(dict.fromkeys(sent))
+        if len(key) > _LONGEST or not (key.isprintable() and all(one.strip('" ') for one in sent)):
+            raise InvalidParamsError(f"an Idempotency-Key has 1 to {_LONGEST} visible characters")
+        if key:
+            return cls("key", (*whose, str(place)) if place else whose, key)
+        return cls("id", (session,), id_) if session else None
 
     def digest(self, asked: str) -> str:
         """The same, as it is kept, for a request that asks for this."""
