@@ -124,6 +124,18 @@ def test_what_is_malformed_is_named(client, changes, member):
     assert refused["data"] == "arguments"
 
 
+@pytest.mark.parametrize("cursor", ["x", " ", 5, True, []])
+@pytest.mark.parametrize("era", ["handshake", "modern"])
+def test_a_place_in_a_list_that_nobody_was_given_is_refused(client, era, cursor):
+    if era == "handshake":
+        client.shake_hands()
+    dressed = modern if era == "modern" else dict
+    refused = client.ask("tools/list", dressed(cursor=cursor))["error"]
+    assert (refused["code"], refused["data"]) == (INVALID_PARAMS, "cursor")
+    for left_out in ("", None):
+        assert "tools" in client.ask("tools/list", dressed(cursor=left_out))["result"]
+
+
 def test_in_the_version_that_has_them_several_messages_may_come_as_one(client):
     client.shake_hands("2025-03-26")
     asked = [

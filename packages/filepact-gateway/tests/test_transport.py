@@ -45,6 +45,15 @@ def test_a_request_that_is_not_ordinary_is_answered_by_the_protocol_package(gate
     assert answer.message["error"]["code"] == -32601
 
 
+def test_a_place_in_a_list_that_nobody_was_given_is_refused(gateway):
+    client = gateway.opened()
+    answers = (
+        client.ask("tools/list", {"cursor": "x"}),
+        client.without_session("tools/list", cursor="x"),
+    )
+    assert [one.message["error"]["code"] for one in answers] == [-32602] * 2
+
+
 def test_a_handshake_that_is_not_ordinary_opens_a_session_as_well(gateway):
     client = gateway.client()
     told = {"name": "odd", "version": "1", "icons": []}

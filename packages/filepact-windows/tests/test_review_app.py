@@ -107,7 +107,10 @@ def test_the_frame_holds_nothing_of_anybody_and_lets_nothing_else_run(silent: Pl
         waiting(client)
         first, again = (client.ask("resources/read", {"uri": PLACE})["result"] for _ in "12")
         missing = client.ask("resources/read", {"uri": f"{PLACE}/x"})
+        lists = ("resources/list", "resources/templates/list")
+        refused = [client.ask(method, {"cursor": "x"})["error"]["code"] for method in lists]
     assert missing["error"]["code"] == -32002
+    assert refused == [-32602] * 2
     assert first == again  # nothing secret is in it, nor what waits
     (content,) = first["contents"]
     assert content["mimeType"] == SHOWS[UI]["mimeTypes"][0]

@@ -200,14 +200,12 @@ class ServerProtocol:
         self._facts = facts
         self._asks_folders = folders
         self._era: Literal["", "handshake", "modern"] = ""
-        self._greeted = False
+        self._greeted = self._apps = self._has_folders = False
         self.takes_batches = False
         """Whether several messages may come as one."""
         opening = None if before is None else before.opening
         self._actor = actor_named(None if opening is None else opening["params"]["clientInfo"])
         self._modes: frozenset[str] = frozenset()
-        self._apps = False
-        self._has_folders = False
         self.to_ask = True
         self._known: tuple[tuple[object, ...], _Client] | None = None
         self._asked = 0
@@ -556,7 +554,8 @@ _ENVELOPE: Final = _with(
     **{CAPABILITIES_KEY: _capabilities, CLIENT_KEY: _client, _LEVEL_KEY: _among(_LEVELS)},
 )
 _PING: Final = _with(_meta=_meta)
-_LIST: Final = _with(cursor=_text, _meta=_meta)
+# No list has a second page, so there is no cursor that a client could have been given.
+_LIST: Final = _with(cursor=lambda value: None if value == "" else "", _meta=_meta)
 _CALL: Final = _with(
     "name",
     name=_text,
