@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from queue import Queue
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from filepact.domain.operation import Session
+from filepact.faces.mcp import tasks
 from filepact.faces.mcp.calls import (
     TASK_AFTER,
     WORKERS,
@@ -130,6 +132,22 @@ def test_a_call_that_takes_long_is_answered_with_a_task_and_goes_on(client: Clie
     assert told["ttlMs"] >= 3_600_000
     # Asking again tells the same.
     assert client.ask("tasks/get", taskId=named["taskId"])["result"]["result"] == told["result"]
+
+
+def test_the_list_of_tasks_is_made_before_a_timer_or_a_worker_could_make_another(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    makers: list[int] = []
+
+    class Watched(TaskList):
+        def __init__(self, facts: ServerInfo) -> None:
+            makers.append(threading.get_ident())
+            super().__init__(facts)
+
+    monkeypatch.setattr(tasks, "TaskList", Watched)
+    named = [client.call("wait", steps=40)["taskId"] for _ in range(2)]
+    assert [client.until(one, "completed")["status"] for one in named] == ["completed"] * 2
+    assert makers == [threading.get_ident()]
 
 
 def test_a_call_that_is_quick_is_answered_as_ever_and_leaves_no_task(client: Client) -> None:
@@ -261,18 +279,18 @@ def test_what_the_connection_leaves_unasked_is_given_up(client: Client, engine: 
 
 def test_tasks_are_kept_for_an_hour_and_never_too_many(facts: ServerInfo) -> None:
     now = [1_000.0]
-    tasks = TaskList(facts, lambda: now[0])
+    kept = TaskList(facts, lambda: now[0])
     request = ToolRequest(1, "read", {}, None, None, modern=True)  # type: ignore[arg-type]
 
     def made() -> str:
-        task, _ = tasks.begin(request, lambda: None)
-        tasks.end(task, ToolResponse({"result": {"content": []}}), cancelled=False)
+        task, _ = kept.begin(request, lambda: None)
+        kept.end(task, ToolResponse({"result": {"content": []}}), cancelled=False)
         return task.name
 
     def known(name: str) -> bool:
-        return "result" in tasks.answer(TaskRequest(2, "tasks/get", name, {}), lambda *_: None)
+        return "result" in kept.answer(TaskRequest(2, "tasks/get", name, {}), lambda *_: None)
 
-    running, _ = tasks.begin(request, lambda: None)
+    running, _ = kept.begin(request, lambda: None)
     names = [made() for _ in range(250)]
     assert [known(one) for one in (names[0], names[60], names[-1], running.name)] == [
         False,

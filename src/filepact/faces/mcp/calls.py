@@ -390,7 +390,8 @@ class CallExecutor:
         """Have a call carried out, unless all is over."""
         call = _RunningCall(asked)
         if asked.tasks:
-            call.timer = threading.Timer(self._task_after, self._hand_out, (call,))
+            # The list is made here, by the one thread that takes messages: no two make it at once.
+            call.timer = threading.Timer(self._task_after, self._hand_out, (call, self.tasks))
             call.timer.daemon = True
         with self._lock:
             if self._finished:
@@ -413,12 +414,12 @@ class CallExecutor:
             self._running.add(call)
         self._run(partial(self._carry_out, call), self._service.waits_for(asked.name))
 
-    def _hand_out(self, call: _RunningCall) -> None:
+    def _hand_out(self, call: _RunningCall, tasks: TaskList) -> None:
         """Answer a call that takes long with a task; it goes on."""
         with self._lock:
             if call not in self._running or not call.wanted or self._finished:
                 return
-            call.task, named = self.tasks.begin(call.request, partial(self._end_task, call))
+            call.task, named = tasks.begin(call.request, partial(self._end_task, call))
             call.wanted = False
             if self._by_id.get(call.request.id) is call:
                 del self._by_id[call.request.id]
