@@ -267,3 +267,20 @@ def test_a_program_that_cannot_load_its_parts_refuses(machine: Machine, tmp_path
     for tool, given in KEPT:
         assert machine.asks(tool, **given)[0] in REFUSED
     assert machine.asks("Bash", command="cat .env")[0] in REFUSED
+
+
+@pytest.mark.parametrize("daemon", ["with a daemon", "without"])
+def test_a_mark_of_windows_and_blank_lines_before_an_event_are_no_part_of_it(
+    machine: Machine, daemon: str
+) -> None:
+    if daemon == "without":
+        (machine.state / "hooks").mkdir(parents=True, mode=0o755)
+    mark = b"\xef\xbb\xbf"
+    for agent in AGENTS:
+        for before in (mark, b"\r\n\n", b"\n" + mark, mark + b"\n \n"):
+            allowed, told = machine.hook(
+                before + event(agent, "Read", {"file_path": "a.txt"}), agent
+            )
+            assert allowed not in REFUSED, (agent, before, told)
+            denied, _ = machine.hook(before + event(agent, "Read", {"file_path": ".env"}), agent)
+            assert denied in REFUSED, (agent, before)

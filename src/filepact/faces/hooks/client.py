@@ -197,7 +197,7 @@ def _standard_input() -> bytes:
             blocks.append(block)
     if left < 0:
         raise _NoDaemonError(f"the event has more than {_LARGEST:,} bytes")
-    return b"".join(blocks)
+    return b"".join(blocks).strip().removeprefix(b"\xef\xbb\xbf")  # the mark of Windows
 
 
 def _read_all(read: Callable[[int], bytes]) -> bytes:
