@@ -85,6 +85,12 @@ def test_a_conductor_hosts_it(tmp_path, hello, request_, notification, more):
         )
         heard = conductor.hear()
         assert (heard["method"], heard["params"]) == ("terminal/create", params)
+        # Here both sides' requests have one space of ids: a cancellation names the one that is meant, or is none.
+        for wanted in (heard["id"] - 1, heard["id"], 3, 4):
+            params = {"method": "$/cancel_request", "params": {"requestId": wanted}}
+            conductor.send(method=notification, params=params)
+        given_up = {"method": "$/cancel_request", "params": {"requestId": heard["id"]}}
+        assert conductor.hear() == given_up
         conductor.send(id=heard["id"], result={"terminalId": "t"})
         assert conductor.hear() == {"id": 4, "result": {"terminalId": "t"}}
 

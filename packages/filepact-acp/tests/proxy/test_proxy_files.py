@@ -156,21 +156,25 @@ def test_what_the_editor_refuses_is_taken_back(tmp_path):
         assert (rig.work / "a.txt").read_text() == "one\n"
 
 
-def test_a_held_write_is_dropped_when_the_turn_is_cancelled(tmp_path):
+@pytest.mark.parametrize("by", ["session/cancel", "$/cancel_request"])
+def test_a_held_write_is_dropped_when_the_turn_is_cancelled(tmp_path, by):
     with Rig(tmp_path, fs=BOTH) as rig:
         (rig.work / "a.txt").write_text("one\n")
-        rig.start()
+        rig.introduce()
+        rig.open()
+        prompt = rig.prompt()
         wanted = rig.begin_write("a.txt", "two\n")
         rig.shows("one\n")
         held = rig.told()
-        rig.editor.send({"method": "session/cancel", "params": {"sessionId": "s1"}})
+        params = {"sessionId": "s1"} if by == "session/cancel" else {"requestId": prompt["id"]}
+        rig.editor.send({"method": by, "params": params})
         assert rig.agent.answer_to(wanted)["error"]["code"] == -32800
         assert (rig.work / "a.txt").read_text() == "one\n"
         given_up = rig.editor.request("$/cancel_request")
         assert given_up["params"] == {"requestId": held["id"]}
         # And so are those that come late, until there is a new turn.
         assert rig.write("a.txt", "three\n")["error"]["code"] == -32800
-        rig.agent.next()  # the cancellation itself
+        assert rig.agent.request(by)["params"] == params
         rig.prompt()
         wanted = rig.begin_write("a.txt", "four\n")
         rig.shows("one\n")

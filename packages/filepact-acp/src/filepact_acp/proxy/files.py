@@ -155,12 +155,13 @@ class FileRequests:
         finally:
             self._executor.release(job.key)
 
-    def cancel(self, wanted: Any) -> None:
-        """The agent does not want a request any more; it is answered all the same."""
+    def cancel(self, wanted: Any) -> bool:
+        """The agent does not want a request any more, which is answered all the same; whether it is one of these."""
         job = self._jobs.get(_name(wanted))
         if job is not None:
             job.cancelled = True
             self._questions.drop_for(job)
+        return job is not None
 
     def finish(self, bound: AcpSession, patience: float) -> None:
         """Wait until what came of a session is written, but for what a person decides, or for so many seconds."""

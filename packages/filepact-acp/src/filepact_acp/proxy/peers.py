@@ -256,24 +256,28 @@ class ConductorConnection:
             return
         if isinstance(message.get("method"), str):
             message = self._numbered(which, message)
-            if which == "agent":
+            if which == "agent" and message is not None:
                 message = self._in_envelope(message)
-        self._conductor.send(encode(message))
+        if message is not None:
+            self._conductor.send(encode(message))
 
-    def _numbered(self, which: Which, message: Message) -> Message:
-        """A request under a number of ours: both sides' requests share one space here."""
+    def _numbered(self, which: Which, message: Message) -> Message | None:
+        """A request under a number of ours: both sides' requests share one space here.
+
+        None for what would cancel another one than it means, because that is answered, or went no further.
+        """
         with self._lock:
             if "id" in message:
                 self._count += 1
                 self._sent[self._count] = (which, message["id"])
                 return {**message, "id": self._count}
+            if message["method"] != "$/cancel_request":
+                return message
             params = message.get("params")
-            if message["method"] == "$/cancel_request" and isinstance(params, dict):
-                told = (which, params.get("requestId"))
-                for number, known in self._sent.items():
-                    if known == told:
-                        return {**message, "params": {**params, "requestId": number}}
-            return message
+            params = params if isinstance(params, dict) else {}
+            told = (which, params.get("requestId"))
+            number = next((one for one, known in self._sent.items() if known == told), None)
+            return {**message, "params": {**params, "requestId": number}} if number else None
 
     def _in_envelope(self, message: Message) -> Message:
         dialect = self._dialect or _MARKED

@@ -157,10 +157,11 @@ class ToolCallMessage:
 
 @dataclass(frozen=True, slots=True)
 class CancelRequest:
-    """The step that gives up the work for a session, or for one request of the agent."""
+    """The step that gives up the work for a session, or for one request of the agent, which told that in a line."""
 
     session: str | None = None
     request: Any = None
+    line: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,6 +312,11 @@ class ProxyProtocol:
 
     def _notification_of_editor(self, method: str, params: Message) -> Iterator[Step]:
         session = params.get("sessionId")
+        if method == "$/cancel_request":
+            # With a prompt all is cancelled that the agent asks for because of it.
+            asked, about, _ = self._asked.get(_key(params.get("requestId")), ("", {}, ""))
+            session = about.get("sessionId") if asked == "session/prompt" else None
+            method = "session/cancel"
         if method == "session/cancel" and isinstance(session, str):
             yield CancelRequest(session=session)
         elif method in _DOCUMENTS:
@@ -384,7 +390,8 @@ class ProxyProtocol:
         self, line: MessageLine, method: str, params: Message
     ) -> Iterator[Step]:
         if method == "$/cancel_request":
-            yield CancelRequest(request=params.get("requestId"))
+            yield CancelRequest(None, params.get("requestId"), without_overrides(line).encoded)
+            return
         update, session = params.get("update"), params.get("sessionId")
         if isinstance(update, dict) and update.get("sessionUpdate") == "config_option_update":
             # Whoever hears of options takes them for all that there are.

@@ -312,8 +312,12 @@ class ProxyExecutor:
                 self._answer(step)
             case SessionSettings(session, mode):
                 self._configure(session, mode)
-            case CancelRequest(session, request):
-                self._cancel(session, request)
+            case CancelRequest(None, request, line):
+                # Of what is answered here the editor knows nothing.
+                if not self._files.cancel(request):
+                    self._links.to_editor(line)
+            case CancelRequest(str(session)):
+                self._cancel(session)
             case SessionReport(session):
                 self._report(session)
             case SessionTurn(session, begins, words):
@@ -505,10 +509,7 @@ class ProxyExecutor:
         if not again:
             self._record.record_call(session, call)
 
-    def _cancel(self, session_id: str | None, request: Any) -> None:
-        if session_id is None:
-            self._files.cancel(request)
-            return
+    def _cancel(self, session_id: str) -> None:
         with self._lock:
             for session in self._sessions.named(session_id):
                 session.cancelled = True
