@@ -38,7 +38,8 @@ a search. The page [Errors](errors.md) says what a refusal means; [How files are
 lines, large files, bytes and pictures, and [What is searched](../explanation/what-is-searched.md) what searches leave out.
 
 What may be left out may also be sent empty (`""`, `[]`, `{}` or null), since some programs send every parameter; only `new_string` and `old_string`
-of `edit_file` mean an empty text by it. A list may be sent as JSON in a text, and one item stands for a list of it.
+of `edit_file` mean an empty text by it. `"null"`, `"None"` and `"undefined"` say nothing either where they cannot be meant as a text, nor do 0 and false for
+a list or a word to choose from. A list may be sent as JSON in a text, and one item stands for a list of it.
 """
 
 _SOLUTION = """\

@@ -235,6 +235,37 @@ def test_what_is_empty_of_another_type_says_nothing_either(one: Tool, empty: Any
     assert one.parameters.check(bare | filled) == one.parameters.check(bare)
 
 
+@pytest.mark.parametrize("said", ["null", "None", "undefined", 0, False], ids=repr)
+@pytest.mark.parametrize(
+    "one", EVERY, ids=lambda one: f"{one.name}{'-in-envelope' * bool(one.output)}"
+)
+def test_what_spells_nothing_says_nothing_where_it_can_be_no_value(one: Tool, said: Any) -> None:
+    bare = _required(one.schema)
+    for name in one.schema["properties"].keys() - bare.keys():
+        described = one.schema["properties"][name]
+        shape = one.parameters._shapes[one.parameters._accepted[name]]
+        text = (
+            described["type"] == "string" and "enum" not in described and not shape.field.min_length
+        )
+        number = described["type"] in ("integer", "number", "boolean") and not isinstance(said, str)
+        if not text and not number:
+            assert one.parameters.check(bare | {name: said}) == one.parameters.check(bare), name
+
+
+def test_a_text_that_spells_nothing_is_kept_where_it_may_be_meant() -> None:
+    edit, read = (
+        next(one for one in SERVER_TOOLS if one.name == name) for name in ("edit_file", "read_file")
+    )
+    sent = {"path": "None", "old_string": "null", "new_string": "None", "replace_all": "None"}
+    taken = edit.parameters.check(sent)
+    assert (taken["path"], taken["old_string"], taken["new_string"]) == ("None", "null", "None")
+    assert taken["replace_all"] is False
+    inner = {"old_string": "a", "new_string": "undefined", "replace_all": "null"}
+    (taken_inner,) = edit.parameters.check({"path": "p", "edits": [inner]})["edits"]
+    assert (taken_inner.new_string, taken_inner.replace_all) == ("undefined", False)
+    assert read.parameters.check({"paths": ["None"]})["paths"] == ["None"]
+
+
 CALLS: list[tuple[str, dict[str, Any]]] = [
     ("read_file", {"path": "a.txt"}),
     ("read_file", {"paths": ["a.txt"]}),

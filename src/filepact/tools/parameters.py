@@ -347,7 +347,10 @@ class _Shape:
         """Whether something is meant by a value, or only that nothing was to be sent."""
         if value in _EMPTY:
             return value == "" and self.field.empty
-        return value != 0 or (self.field.ge or 0) <= 0
+        if self.kind in (int, float, bool):
+            return value not in _SPELT and (value != 0 or (self.field.ge or 0) <= 0)
+        free = not (self.words or self.item or self.field.min_length)
+        return free or (value != 0 and value not in _SPELT)
 
 
 _BARE = _Options()
@@ -475,6 +478,7 @@ def _metadata(hint: Any) -> tuple[Any, ...]:
 
 _EMPTY: Final[tuple[object, ...]] = (None, "", [], {})
 """What clients send that cannot leave a parameter out."""
+_SPELT: Final = ("null", "None", "undefined")  # the same, where it is no text that can be meant
 
 
 def _from_json(text: str) -> object:
@@ -482,7 +486,7 @@ def _from_json(text: str) -> object:
     if len(text) <= TEXT_LIMIT:
         with suppress(ValueError, RecursionError):
             return json.loads(text)
-    return text
+    return None if text in _SPELT else text
 
 
 def _renamed(item: object, parts: Mapping[str, tuple[_Shape, Any]]) -> object:

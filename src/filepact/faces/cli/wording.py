@@ -26,9 +26,7 @@ __all__ = [
     "with_install_line",
 ]
 
-_EXTRAS: Final = {
-    "sign": ("cryptography", "signed heads of the audit log"),
-}
+_EXTRAS: Final = {"sign": ("cryptography", "signed heads of the audit log")}
 """The extras of the core; as of `Extension`."""
 
 _IN_COMMANDS: Final = {

@@ -124,10 +124,7 @@ def _hints(tool: Tool) -> dict[str, bool]:
 
 def call_result(outcome: CallResult) -> dict[str, Any]:
     """A tool's answer as the handshake era has it; the modern one wraps it."""
-    result: dict[str, Any] = {
-        "content": _content(outcome),
-        "isError": outcome.failed,
-    }
+    result: dict[str, Any] = {"content": _content(outcome), "isError": outcome.failed}
     if outcome.receipt is not None and outcome.whole:
         result["structuredContent"] = outcome.receipt
     elif outcome.receipt is not None:
