@@ -243,12 +243,8 @@ def test_what_spells_nothing_says_nothing_where_it_can_be_no_value(one: Tool, sa
     bare = _required(one.schema)
     for name in one.schema["properties"].keys() - bare.keys():
         described = one.schema["properties"][name]
-        shape = one.parameters._shapes[one.parameters._accepted[name]]
-        text = (
-            described["type"] == "string" and "enum" not in described and not shape.field.min_length
-        )
-        number = described["type"] in ("integer", "number", "boolean") and not isinstance(said, str)
-        if not text and not number:
+        word, spelt = "enum" in described or described["type"] == "array", isinstance(said, str)
+        if word or (spelt and described["type"] != "string"):
             assert one.parameters.check(bare | {name: said}) == one.parameters.check(bare), name
 
 
@@ -264,6 +260,13 @@ def test_a_text_that_spells_nothing_is_kept_where_it_may_be_meant() -> None:
     (taken_inner,) = edit.parameters.check({"path": "p", "edits": [inner]})["edits"]
     assert (taken_inner.new_string, taken_inner.replace_all) == ("undefined", False)
     assert read.parameters.check({"paths": ["None"]})["paths"] == ["None"]
+    moved = {"action": "move", "path": "a", "to": "null"}
+    (manage,) = (one for one in SERVER_TOOLS if one.name == "manage_files")
+    assert manage.parameters.check(moved)["to"] == "null"
+    (history,) = (one for one in SERVER_TOOLS if one.name == "history")
+    assert history.parameters.check({"action": "undo", "change": "None"})["change"] == "None"
+    # A revision is longer.
+    assert edit.parameters.check({**sent, "expected_revision": "null"}) == taken
 
 
 CALLS: list[tuple[str, dict[str, Any]]] = [

@@ -251,7 +251,7 @@ def manage_files(
     draft.dry_run = dry_run
     if (to is None) == (action == "move"):
         raise InvalidParamsError(
-            "to goes with action move only",
+            "action move needs to" if to is None else "to goes with action move only",
             hint="Send the whole new path as to." if to is None else "Leave it out.",
         )
     if action == "create_dir":

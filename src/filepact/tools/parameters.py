@@ -349,8 +349,9 @@ class _Shape:
             return value == "" and self.field.empty
         if self.kind in (int, float, bool):
             return value not in _SPELT and (value != 0 or (self.field.ge or 0) <= 0)
-        free = not (self.words or self.item or self.field.min_length)
-        return free or (value != 0 and value not in _SPELT)
+        if self.words or self.item:
+            return value != 0 and value not in _SPELT
+        return value not in _SPELT or len(str(value)) >= (self.field.min_length or 0)
 
 
 _BARE = _Options()
