@@ -31,6 +31,7 @@ def test_paths_survive_as_uris(path: str) -> None:
         ("file://127.0.0.1/a", "/a"),
         ("file://[::1]/a", "/a"),
         (f"file://{gethostname()}/a", "/a"),
+        (f"file://{gethostname().partition('.')[0].upper()}.example.org/a", "/a"),
         ("FILE:///a", "/a"),
         ("file:/a/b", "/a/b"),
         ("file:///c%3A/d", "/c:/d"),

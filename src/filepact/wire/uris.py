@@ -37,7 +37,7 @@ def path_of(uri: object, system: str = sys.platform) -> str | None:
         if not here:
             from platform import node  # noqa: PLC0415 - few write the machine's own name
 
-            here = authority.lower() == node().lower()
+            here = authority.lower().partition(".")[0] == node().lower().partition(".")[0]
         if here:
             rest = slash + below
         elif not windows:
