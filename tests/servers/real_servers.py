@@ -74,6 +74,7 @@ def locate(name: str) -> str | None:
     if name == "filepact-csharp doctor --json":
         return None if csharp() is None else name
     beside = str(Path(sys.executable).parent)
+    name = name.removesuffix(" --lsp --stdio")
     folders = [beside, *(node_folders() if name == "tsc" else ())]
     if name in FROM_NPM:
         folders.append(server_folder())

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
 from filepact_diagnostics.lsp.diagnostics import compare
 from filepact_diagnostics.lsp.features import ReferencesQuery, SymbolReferencesQuery
+from filepact_diagnostics.programs import Programs
 from tests.hostile.sweeps import often
 from tests.servers.asking import delta_of, preview_of, update_of
-from tests.servers.real_servers import SECONDS, Tree
+from tests.servers.real_servers import SECONDS, Tree, node_folders, server, server_folder
 from tests.servers.situations import BODIES, CASES, LAST, SITUATIONS, UNPROVEN, observe, places
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from filepact_diagnostics.lsp.client import LanguageClient
     from filepact_diagnostics.lsp.documents import OpenDocuments
     from filepact_diagnostics.lsp.features import LanguageQuery, QueryAnswer
@@ -57,6 +58,17 @@ def test_a_server_from_npm_is_right_before_and_after_an_edit_and_a_preview(
         assert not tree.report(file)[file].diagnostics
     finally:
         tree.close()
+
+
+def test_a_compiler_of_before_version_7_is_not_taken_for_its_server(tmp_path: Path) -> None:
+    (new, _), old = node_folders(), server_folder()
+    both = f"{old}:{new}"
+    for path, there in ((both, (None, "typescript-language-server")), (new, ("tsc", None))):
+        programs = Programs([str(tmp_path)], {**os.environ, "PATH": f"{path}:/usr/bin:/bin"})
+        found = [
+            programs.place(server(one)) for one in ("typescript", "typescript-language-server")
+        ]
+        assert [one and Path(one).name for one in found] == [*there]
 
 
 @pytest.mark.slow

@@ -99,6 +99,8 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
     "typescript": {
         "command": ["tsc", "--lsp", "--stdio"],
         "files": _SCRIPT,
+        # Before version 7 the program of this name is a compiler alone, and fails.
+        "needs": ["tsc --lsp --stdio"],
         # JSON files that a text imports, and any script, wherever they lie.
         "risk": "discloses",
         "install": "npm install -g typescript (version 7 or later)",
