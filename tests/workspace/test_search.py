@@ -17,6 +17,7 @@ from filepact.workspace import grep as grepping
 from filepact.workspace import read_ahead
 from filepact.workspace.find import find_files, tree
 from filepact.workspace.grep import grep
+from filepact.workspace.match_lines import lines_of
 from filepact.workspace.read_ahead import GroupReader
 
 
@@ -656,3 +657,18 @@ def test_a_search_that_has_ended_looks_at_no_proposal_any_more(root):
     found = search(root, "x", more=["new1", "new2"], overlay=overlay, deadline=ends)
     assert found.stopped == "cancelled"
     assert "new2" not in looked
+
+
+def test_a_line_is_looked_at_once_however_many_matches_begin_on_it():
+    text = b"one\n" + b"a" * 1_000 + b"\nlast"
+    looked = []
+
+    def show(text, start, end, *, focus=None):
+        looked.append((start, end))
+        return text[start:end].decode()
+
+    hits = Query.compile("a|st|$", multiline=True).find(text)
+    (lines,) = lines_of(text, hits, 0, show)
+    assert [(one.number, one.hits) for one in lines] == [(1, 1), (2, 1_001), (3, 2)]
+    assert looked == [(0, 3), (4, 1_004), (1_005, 1_009)]
+    assert [one.text for one in lines] == text.decode().split("\n")

@@ -295,21 +295,17 @@ class Query:
         Raises:
             TimedOutError: The pattern is too slow on this text, or ``stop`` said so.
         """
-        line, counted = 1, 0
+        line, counted, line_start, line_end = 1, 0, 0, -1
         for start, end in self.spans(text, stop=stop, seconds=seconds):
-            line += text.count(b"\n", counted, start)
+            # Of a line with many matches neither end is looked for again.
+            if more := text.count(b"\n", counted, start):
+                line, line_start = line + more, text.rfind(b"\n", counted, start) + 1
             counted = start
             tail = end - 1 if end > start and text[end - 1] == 10 else end
             spanned = text.count(b"\n", start, tail) if self.multiline else 0
-            line_end = text.find(b"\n", tail)
-            yield QueryMatch(
-                line,
-                line + spanned,
-                start,
-                end,
-                text.rfind(b"\n", 0, start) + 1,
-                len(text) if line_end < 0 else line_end,
-            )
+            if line_end < tail and (line_end := text.find(b"\n", tail)) < 0:
+                line_end = len(text)
+            yield QueryMatch(line, line + spanned, start, end, line_start, line_end)
 
     def count(
         self,

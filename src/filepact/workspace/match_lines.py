@@ -87,12 +87,11 @@ def _add_match(
     at, focus = hit.line_start, hit.start
     last = min(hit.last_line, hit.line + _MOST_LINES - 1)
     for number in range(hit.line, last + 1):
-        end = _line_end(text, at)
+        end = hit.line_end if number == hit.last_line else _line_end(text, at)
         earlier = lines.get(number)
         begins = int(number == hit.line) + (earlier.hits if earlier else 0)
-        shown = show(text, at, end, focus=focus)
-        if earlier is not None and earlier.matched:
-            shown = earlier.text
+        known = earlier if earlier and earlier.matched else None
+        shown = known.text if known else show(text, at, end, focus=focus)
         if number == last and last < hit.last_line:
             shown += f" [+{hit.last_line - last:,} lines of this match]"
         lines[number] = MatchLine(number, shown, matched=True, hits=begins, start=at)
