@@ -633,3 +633,95 @@ def test_an_edit_beside_one_that_is_meant_everywhere_goes_where_it_was_sent_to(
     # Where the single one has no certain place, none is made.
     moved = now.replace("    wait()\n", "").replace("def one():\n", "def one():\n    wait()\n")
     assert world.run(Stale("", "py", read, moved, "edit_file", sent, None))[0] == "refused"
+
+
+_TWICE = "d\ng\ne\nh\n"
+_LISTED = "*** Begin Patch\n*** Update File: {path}\n@@\n"
+
+
+@pytest.mark.parametrize(
+    ("read", "now", "tool", "arguments"),
+    [
+        pytest.param(
+            _TWICE,
+            _TWICE.replace("d", "Z"),
+            "patch_apply",
+            {"patch": "@@ -1,3 +1,5 @@\n+d\n+N\n d\n g\n e\n"},
+            id="put before an equal line that was rewritten",
+        ),
+        pytest.param(
+            _TWICE,
+            _TWICE.replace("d", "Z"),
+            "edit_file",
+            {"old_string": "d\ng\n", "new_string": "d\nN\nd\ng\n"},
+            id="before or after a line that was rewritten",
+        ),
+        pytest.param(
+            "k\nn\n",
+            "k4\n",
+            "patch_apply",
+            {"patch": _LISTED + " k\n+n\n n\n*** End Patch\n"},
+            id="between two lines that are gone",
+        ),
+        pytest.param(
+            "b\na\n-\nc\nd\ne\n",
+            "b\na\n-\nc\nd\na\ne\n",
+            "patch_apply",
+            {"patch": _LISTED + " b\n a\n -\n+c\n+x\n+e\n c\n d\n-e\n+\n+d\n*** End Patch\n"},
+            id="a block that begins and ends as its neighbours",
+        ),
+        pytest.param(
+            "a\na\n\na\n}\n}\n",
+            "a\na\n\nnew\n}\n}\n",
+            "patch_apply",
+            {"patch": _LISTED + " a\n a\n-\n-a\n }\n }\n*** End Patch\n"},
+            id="one of two equal stretches removed, and rewritten",
+        ),
+    ],
+)
+def test_a_change_does_not_slide_over_equal_lines_that_somebody_rewrote(
+    world: World, read: str, now: str, tool: str, arguments: dict[str, str]
+):
+    outcome, text = world.run(Stale("", "txt", read, now, tool, arguments, None))
+    assert outcome == "refused", text
+    assert text.startswith("STALE_FILE")
+
+
+@pytest.mark.parametrize(
+    ("read", "now", "old", "new", "right"),
+    [
+        pytest.param(
+            "a {\n  x;\n}\nb {\n  y;\n}\n",
+            "a {\n  x;\n} // end\nb {\n  y;\n}\n",
+            "  x;\n}\n",
+            "  x;\n}\nc {\n  w;\n}\n",
+            "a {\n  x;\n} // end\nc {\n  w;\n}\nb {\n  y;\n}\n",
+            id="below the end of a block",
+        ),
+        pytest.param(
+            "@cached\ndef a():\n    pass\n",
+            "@cached(60)\ndef a():\n    pass\n",
+            "@cached\ndef a():\n",
+            "@cached\ndef new():\n    q()\n\n@cached\ndef a():\n",
+            "@cached\ndef new():\n    q()\n\n@cached(60)\ndef a():\n    pass\n",
+            id="above a blank line",
+        ),
+    ],
+)
+def test_where_one_cut_reads_best_a_rewritten_line_beside_it_is_kept(
+    world: World, read: str, now: str, old: str, new: str, right: str
+):
+    arguments = {"old_string": old, "new_string": new}
+    assert world.run(Stale("", "txt", read, now, "edit_file", arguments, right))[0] == "right"
+
+
+def test_a_whole_text_that_has_a_line_of_somebody_by_chance_does_not_move_back_what_they_moved(
+    world: World,
+):
+    one, two = "def one():\n    x = 1\n    return x\n", "def two():\n    y = 2\n    return y\n"
+    changed = one.replace("return x", "return x + 1")
+    now = f"import a\nimport os\n\n{two}\n{one}"
+    mine = f"import a\nimport os\n\n{changed}\n{two}"
+    case = Stale("", "py", f"import a\n\n{one}\n{two}", now, "write_file", {"content": mine}, None)
+    outcome, text = world.run(case)
+    assert outcome == "refused", text

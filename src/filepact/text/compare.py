@@ -16,9 +16,17 @@ from typing import TYPE_CHECKING
 from filepact.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-__all__ = ["DiffRange", "common_head", "common_tail", "compare_lines", "edit_distance"]
+__all__ = [
+    "DiffRange",
+    "common_head",
+    "common_tail",
+    "compare_lines",
+    "cut_cost",
+    "edit_distance",
+    "other_cuts",
+]
 
 _TOTAL_STEPS = 1_000_000
 _MOST_FOR_LINES = 4_000_000
@@ -271,34 +279,31 @@ def _settle(regions: list[DiffRange], old: Sequence[str], new: Sequence[str]) ->
         lines, start = (old, region.old_start) if removed else (new, region.new_start)
         size = removed or added
         previous, following = settled[-1] if settled else None, regions[index + 1 : index + 2]
-        up_limit = region.old_start - previous.old_end - 1 if previous else region.old_start
-        up_limit = min(up_limit, region.new_start) if not previous else up_limit
-        down_limit = (following[0].old_start - 1 if following else len(old)) - region.old_end
-        best, best_cost = 0, _cut_cost(lines, start, size)
-        shift = 0
-        while shift < down_limit and lines[start + shift] == lines[start + size + shift]:
-            shift += 1
-            cost = _cut_cost(lines, start + shift, size)
-            if cost <= best_cost:
+        up = min(region.old_start, region.new_start)
+        up = region.old_start - previous.old_end - 1 if previous else up
+        down = (following[0].old_start - 1 if following else len(old)) - region.old_end
+        best, best_cost = 0, cut_cost(lines, start, size)
+        for shift, cost in other_cuts(lines, start, size, up, down):
+            if cost < best_cost or (shift > 0 and cost == best_cost):
                 best, best_cost = shift, cost
-        shift = 0
-        while shift > -up_limit and lines[start + shift - 1] == lines[start + size + shift - 1]:
-            shift -= 1
-            cost = _cut_cost(lines, start + shift, size)
-            if cost < best_cost:
-                best, best_cost = shift, cost
-        settled.append(
-            DiffRange(
-                region.old_start + best,
-                region.old_end + best,
-                region.new_start + best,
-                region.new_end + best,
-            )
-        )
+        ends = region.old_start, region.old_end, region.new_start, region.new_end
+        settled.append(DiffRange(*(at + best for at in ends)))
     return settled
 
 
-def _cut_cost(lines: Sequence[str], start: int, size: int) -> tuple[int, int]:
+def other_cuts(
+    lines: Sequence[str], start: int, size: int, up: int, down: int
+) -> Iterator[tuple[int, tuple[int, int]]]:
+    """How far a stretch of lines may be cut elsewhere in the same text, first down, and the cost of each cut."""
+    for way, most in ((1, down), (-1, up)):
+        for shift in range(way, way * (most + 1), way):
+            at = start + shift - (way > 0)
+            if lines[at : at + 1] != lines[at + size : at + size + 1]:
+                break
+            yield shift, cut_cost(lines, start + shift, size)
+
+
+def cut_cost(lines: Sequence[str], start: int, size: int) -> tuple[int, int]:
     """The cost of cutting before ``start`` and after ``size`` lines; smaller reads better."""
     indent, blanks = 0, 0
     for place in (start, start + size):

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Self
 
+    from filepact.text.compare import DiffRange
+
 __all__ = [
     "Edit",
     "EditList",
@@ -162,19 +164,19 @@ class MergeResult:
         return EditList(tuple(found))
 
 
-def merge(base: str, mine: str, theirs: str) -> MergeResult:
+def merge(base: str, mine: str, theirs: str, told: Sequence[DiffRange] = ()) -> MergeResult:
     """Bring two changes of one text together.
 
     There is no result when both changed or removed a same line of the base, or both add lines at
     the same point, and what they made differs: then nobody but a person knows what is wanted.
-    Changes of neighbouring lines are both kept.
+    Changes of neighbouring lines are both kept.  My changes may be ``told``; else the lines are compared.
     """
     pieces: list[Piece] = [(base, mine, theirs)]
     if mine != base and theirs not in (mine, base):
         pieces = []
         lines, own, other = split_lines(base), split_lines(mine), split_lines(theirs)
         at = own_at = other_at = 0
-        for start, end, own_growth, other_growth in _groups(lines, own, other):
+        for start, end, own_growth, other_growth in _groups(lines, own, other, told):
             same = "".join(lines[at:start])
             own_at, other_at = own_at + start - at, other_at + start - at
             own_end = own_at + end - start + own_growth
@@ -193,9 +195,11 @@ def _met(pieces: Sequence[Piece]) -> str | None:
     return "".join(theirs if mine == base else mine for base, mine, theirs in pieces)
 
 
-def _groups(base: list[str], own: list[str], other: list[str]) -> list[tuple[int, int, int, int]]:
+def _groups(
+    base: list[str], own: list[str], other: list[str], told: Sequence[DiffRange]
+) -> list[tuple[int, int, int, int]]:
     """Ranges of the base in which changes of both sides meet, and by how many lines each side is longer there."""
-    changes = [(region, True) for region in compare_lines(base, own)]
+    changes = [(region, True) for region in told or compare_lines(base, own)]
     changes += [(region, False) for region in compare_lines(base, other)]
     changes.sort(key=lambda change: (change[0].old_start, change[0].old_end))
     # After a last line without an end nothing can follow, so there every seam is one place.
@@ -248,6 +252,7 @@ class RequestMatch:
         new: What was sent to come there.
         exact: Whether nothing but line ends is other than it was sent; else blanks and typography may be.
         every: Whether all places of ``old`` were meant, or the only one; None where more than that tells the place.
+        runs: Lines of the text that go, from 0, each with the number of those that come; empty where nobody told.
     """
 
     start: int
@@ -257,6 +262,7 @@ class RequestMatch:
     new: str
     exact: bool = True
     every: bool | None = None
+    runs: tuple[tuple[int, int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

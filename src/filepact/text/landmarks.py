@@ -13,14 +13,13 @@ from collections import Counter
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from filepact.text.compare import compare_lines
+from filepact.text.compare import DiffRange, compare_lines, cut_cost, other_cuts
+from filepact.text.edit import merge
 from filepact.text.lines import line_range, split_lines
 from filepact.values import dataclass, late_regex
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-
-    from filepact.text.compare import DiffRange
 
 __all__ = ["ChangeConflict", "has_slid", "is_same_run", "lost_place"]
 
@@ -71,14 +70,7 @@ def lost_place(
 
 
 def is_same_run(base: str, other: str, before: tuple[int, int], after: tuple[int, int]) -> bool:
-    """Whether the lines of a stretch of one text are, one by one, those of a stretch of another one.
-
-    Args:
-        base: The one text.
-        other: The other one.
-        before: The characters ``[start, end)`` of the stretch in ``base``.
-        after: So in ``other``.
-    """
+    """Whether the lines of a stretch of one text, in characters, are, one by one, those of a stretch of another one."""
     (first, end), (there, stop) = line_range(base, *before), line_range(other, *after)
     lines, others = split_lines(base), split_lines(other)
     # Where equal lines follow each other, what was removed may be any of them: all is as it was before it, or after it.
@@ -91,30 +83,40 @@ def is_same_run(base: str, other: str, before: tuple[int, int], after: tuple[int
 
 
 def has_slid(base: str, mine: str, theirs: str, sent: Iterable[tuple[int, int, int]]) -> bool:
-    """Whether others changed lines between where a change was sent to and where a comparison puts it.
+    """Whether a comparison puts a change elsewhere than it was, or may be, sent to, among lines that others changed.
 
     Among equal lines a comparison may cut elsewhere, which makes the same text only of lines that stay as they were.
-
-    Args:
-        base: The text that both others come from.
-        mine: The text with the changes.
-        theirs: The text that they go to.
-        sent: Ranges of lines of ``base``, from 0, each with the number of lines that it becomes.
+    What was ``sent`` are ranges of lines of ``base``, from 0, each with the number of lines that it becomes.
     """
     lines, own = split_lines(base), split_lines(mine)
-    runs: list[tuple[int, int]] = []
-    grown = 0
+    since = compare_lines(lines, split_lines(theirs))
+    told: list[DiffRange] = []
+    slid, grown = False, 0
     for first, end, size in sent:
-        now = own[first + grown : first + grown + size]
-        runs += [(first, end)] * len(compare_lines(lines[first:end], now))
+        at = first + grown
+        for a in compare_lines(lines[first:end], own[at : at + size]):
+            ends = (first + a.old_start, first + a.old_end, at + a.new_start, at + a.new_end)
+            told.append(DiffRange(*ends))
+            low, high = _reach(told[-1], lines, own, first, end)
+            touched = (other.old_start < high and other.old_end > low for other in since)
+            slid = slid or ((low, high) != ends[:2] and any(touched))
         grown += size - (end - first)
-    found, since = compare_lines(lines, own), compare_lines(lines, split_lines(theirs))
-    return len(found) == len(runs) and any(
-        other.old_start < max(end, one.old_end) and other.old_end > min(first, one.old_start)
-        for (first, end), one in zip(runs, found, strict=True)
-        if one.old_start < first or one.old_end > end
-        for other in since
-    )
+    return slid or merge(base, mine, theirs, told).text != merge(base, mine, theirs).text
+
+
+def _reach(
+    one: DiffRange, lines: list[str], own: list[str], first: int, end: int
+) -> tuple[int, int]:
+    """The lines among which an insertion or a removal may be cut, within a range, and read as well."""
+    removed, added = one.old_end - one.old_start, one.new_end - one.new_start
+    text, start, size = (lines, one.old_start, removed) if removed else (own, one.new_start, added)
+    up, down = (0, 0) if removed and added else (one.old_start - first, end - one.old_end)
+    cost, reach = cut_cost(text, start, size), [0]
+    for shift, other in other_cuts(text, start, size, up, down):
+        # The end of a block belongs to what it ends.
+        passed = text[start + shift - (shift > 0)].lstrip()[:1]
+        reach += [shift] * (other <= cost and passed not in ("", *_CLOSING))
+    return one.old_start + min(reach), one.old_end + max(reach)
 
 
 class _Search:

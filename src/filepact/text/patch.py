@@ -276,8 +276,9 @@ class _Writer:
         put += self._target.lines[done:last]
         ends = self._hunk.at_end or any(one and one[-1][-1:] != "\n" for one in (old, new))
         told = self._hunk.old_start is not None or self._hunk.anchors or ends
-        sides = "".join(put), "".join(old), "".join(new)
-        return RequestMatch(offsets[at], offsets[last], *sides, every=None if told else False)
+        sides, every = ("".join(put), "".join(old), "".join(new)), None if told else False
+        runs = tuple((start, end, len(split_lines(text))) for start, end, text in changes)
+        return RequestMatch(offsets[at], offsets[last], *sides, every=every, runs=runs)
 
     def _appends(self, start: int) -> bool:
         """Whether lines without context go below a last line that lacks its end."""

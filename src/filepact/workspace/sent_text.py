@@ -134,12 +134,7 @@ _TAB_PUT_IN: Final = (
 
 
 def escape_notes(before: Document | None, written: Document) -> list[str]:
-    """Notes on a text that has NUL characters, or escapes where its lines begin with tabs, and had none before.
-
-    Args:
-        before: What the file held; None for a new one, and for one that may not be seen.
-        written: What it is to hold.
-    """
+    """Notes on a text that has NUL characters, or escapes where its lines begin with tabs, and had none before."""
     data = written.data
     if b"\0" not in data and (b"\\" not in data or b"\\t" not in data):
         return []
@@ -404,13 +399,7 @@ def _carried(
     """A session's whole text, brought line by line into a file that moved since it was read.
 
     The session goes on knowing its own text: made from that, its next change is merged again.
-
-    Args:
-        target: An existing file.
-        seen: What the session knows of it.
-        mine: The text that it made of what it knows.
-        sent: The parts of what it knows that it named as the text before.
-        of: What it asked for; None for its whole text.
+    ``sent`` are the parts of what it knows that it named as the text before; ``of`` is None for its whole text.
 
     Raises:
         StaleFileError: Both sides changed the same lines, or a place is not certain.
@@ -458,11 +447,19 @@ def _of_present(target: Target, base: str, mine: str) -> tuple[EditList, TextReq
     known, present, wanted = (
         Counter(line for one in split_lines(text) if (line := one.rstrip())) for text in texts
     )
-    came, went = present - known, known - present
-    seen = came & (wanted - known)
+    lines, now, sent = (split_lines(text) for text in texts)
+    # What was moved has come as well, though no count tells it.
+    came, put = (
+        Counter(
+            line.rstrip()
+            for one in compare_lines(lines, other)
+            for line in filter(str.strip, other[one.new_start : one.new_end])
+        )
+        for other in (now, sent)
+    )
+    went, seen = known - present, came & put
     if not came or 4 * seen.total() < 3 * came.total() or (wanted - present) & went:
         return None
-    lines, now, sent = (split_lines(text) for text in texts)
     for one in reversed(compare_lines(lines, now)):
         put_in = [line.rstrip() for line in now[one.new_start : one.new_end]]
         if one.old_start == one.old_end and not any(line in wanted for line in put_in if line):
@@ -480,11 +477,6 @@ def kept_typed(target: Target, saved: str, mine: str) -> RebasedFile[EditResult]
     """A whole text of a session that never read the file, beside what an editor holds unsaved.
 
     The session can know no more than the disk has, so it means to take nothing away that was typed.
-
-    Args:
-        target: An existing file.
-        saved: The text that the disk has.
-        mine: The text that it is to have.
 
     Raises:
         StaleFileError: Somebody typed in lines that the new text changes, or a place is not
@@ -511,12 +503,7 @@ def holds_already(
 ) -> bool:
     """Whether an edit was sent once more that the session's own proposal holds.
 
-    It is one for what the proposal starts from, and takes nothing away from where that ends.
-
-    Args:
-        target: The file as the proposal leaves it.
-        before: What the proposal starts from; None for no proposal.
-        make: Computes the edits for a text.
+    It is one for what the proposal starts from, which is ``before``, and takes nothing away from where that ends.
     """
     if before is None or target.document is None:
         return False
@@ -578,7 +565,7 @@ def _lines_sent(text: str, step: Sequence[RequestMatch]) -> Iterator[tuple[int, 
     for one in step:
         first, last = line_range(text, one.start, one.end)
         more = one.put.count(end) - text.count(end, one.start, one.end)
-        yield first, last, last - first + more
+        yield from one.runs or [(first, last, last - first + more)]
 
 
 def _stale(target: Target, why: str) -> StaleFileError:
