@@ -525,6 +525,36 @@ def test_a_folder_that_a_person_renames_while_they_are_asked_is_renamed_by_them(
     assert (agents.root / "d").exists() == again
 
 
+@pytest.mark.parametrize("tool", ["Bash", "Write"])
+@pytest.mark.parametrize("did", ["made", "named", "filled", "filled and named"])
+def test_a_folder_of_a_person_stays_theirs_if_a_call_makes_something_in_it(agents, tool, did):
+    """Its own time of change tells no more then when they named it."""
+    (agents.root / "d").mkdir()
+    if "filled" in did:
+        (agents.root / "d" / "b.txt").write_text("by hand\n")
+    agents.tell("UserPromptSubmit")
+    given = {"command": "make"}
+    if tool == "Write":
+        given = {"file_path": str(agents.root / "mine" / "new"), "content": "x"}
+    agents.tell("PreToolUse", tool, **given)
+    agents.tell("PermissionRequest", tool, **given)
+    if "named" in did:
+        (agents.root / "d").rename(agents.root / "mine")
+    else:
+        (agents.root / "mine").mkdir()
+    if did == "filled":
+        (agents.root / "d").rename(agents.root / "mine" / "d")
+    before = {str(one.relative_to(agents.root)) for one in agents.root.rglob("*")}
+    agents.now = agents.write("made.txt", "x") + TICK + 5_000_000 - 1
+    agents.write("mine/new", "x")
+    (agents.root / "made.txt").unlink()
+    agents.tell("PostToolUse", tool, more={"duration_ms": 5}, **given)
+    with agents.workspace() as workspace:
+        workspace.undo_selected(PERSON, Selection(turn=NEWEST))
+    assert {name for name in before if not (agents.root / name).exists()} == set()
+    assert not (agents.root / "mine" / "new").exists()
+
+
 def test_folders_beside_a_file_that_a_call_names_are_moved_by_who_moves_them(agents):
     for name in ("d/a.txt", "d/in/b.txt", "d/deep/in/c.txt"):
         (agents.root / name).parent.mkdir(parents=True, exist_ok=True)

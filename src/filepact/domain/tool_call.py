@@ -130,7 +130,6 @@ class ToolCall:
 
 NO_CALL: Final = ToolCall("", "nothing")
 
-
 _TOOLS: Final[Mapping[str, Deed]] = {
     **dict.fromkeys(
         words(
@@ -413,8 +412,7 @@ def _leaves(given: object, key: str = "", depth: int = 0) -> Iterator[tuple[str,
 
 def _texts(value: object) -> list[str]:
     """The texts in one value or a list of them."""
-    found = value if isinstance(value, list) else [value]
-    return [one for one in found if isinstance(one, str) and one]
+    return [x for x in (value if isinstance(value, list) else [value]) if isinstance(x, str) and x]
 
 
 def _patched(text: str) -> Iterator[FileAccess]:
@@ -483,6 +481,7 @@ class OpenCall:
         approved: Whether its host has asked a person about it, since we wanted so.
         given: Stands for the tool and what it was given.
         asked: Whether its host asks a person about it, and nothing was heard since: nobody knows if it runs.
+        questioned: Whether a person was asked about it, and may have changed something before it ran.
         late: What it has started and goes on without it; it is over with the last of them.
         done: The files that it has changed before that.
         starts: Whether it starts an agent, whose calls are those of the same turn.
@@ -507,6 +506,7 @@ class OpenCall:
     approved: bool = False
     given: str = ""
     asked: bool = False
+    questioned: bool = False
     late: frozenset[HostProcess] = frozenset()
     done: frozenset[WorkspacePath] = frozenset()
     starts: bool = False

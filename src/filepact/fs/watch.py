@@ -301,10 +301,13 @@ def stamps_at(
     return found
 
 
-def is_later(root: Root, path: str, stamp: Stamp | None, since: int, *, came: bool = False) -> bool:
+def is_later(
+    root: Root, path: str, stamp: Stamp | None, since: int, *, came: bool = False, sure: bool = True
+) -> bool:
     """Whether a file has become what it is after a moment; if it is gone, whether the nearest folder that is there has.
 
-    One that came with a folder has its old times: any folder above it counts then, but for the root.
+    One that came with a folder has its old times: any folder above it counts then, but for the root; who is not sure
+    counts none in which a name came or went last, since it may have got its own before.
     """
     if stamp is not None and not came:
         return stamp.changed > since
@@ -312,7 +315,8 @@ def is_later(root: Root, path: str, stamp: Stamp | None, since: int, *, came: bo
     above = ["/".join(names[:end]) or "." for end in range(len(names) - came, came - 1, -1)]
     # Most are not there, which is told sooner than by opening what they lie in.
     found = (stamp_at(root, one, folder=True) for one in above if root.glance(one))
-    later = (one.changed > since for one in found if one)
+    times = (one[2:4] for one in found if one)
+    later = (changed > since and (sure or changed != modified) for modified, changed in times)
     return any(later) if came else next(later, False)
 
 

@@ -24,6 +24,8 @@ from filepact.text.secrets import holds_private_key
 from filepact.values import dataclass, field, replace
 from filepact.workspace.file_snapshot import some_names, unwatched_said
 from filepact.workspace.file_states import (
+    ALWAYS,
+    CallRange,
     FileState,
     KnownContents,
     KnownFileLimits,
@@ -322,8 +324,7 @@ class ExternalChanges:
         *,
         tool: str = PAST_THE_DOORS,
         wanted: Callable[[WorkspacePath], bool] = lambda _path: True,
-        since: int = 0,
-        until: int = 0,
+        span: CallRange = ALWAYS,
         approved: bool = False,
     ) -> ChangeList:
         """Put into the journal what others have changed since this was last called.
@@ -332,8 +333,7 @@ class ExternalChanges:
             session: Whose turn it was.
             tool: What the journal calls it; the log has its own word for the usual one.
             wanted: Whether a file is looked at; others are left to be found by a later look.
-            since: So are those that changed before, in nanoseconds since the epoch.
-            until: And those that changed later; 0 for none.
+            span: When; others are left as well.
             approved: Whether a person was asked about what was done.
 
         Raises:
@@ -343,11 +343,11 @@ class ExternalChanges:
         with self._lock, self._locks.hold(self._keys):
             if not self._files.started:
                 return ChangeList()
-            some = self._files.differences(since, until, ignored=bool(session.agent))
+            some = self._files.differences(span, ignored=bool(session.agent))
             differing = (one for one in some if wanted(one[0]))
-            folders = self._files.folder_differences(since, until, made=bool(session.agent))
+            folders = self._files.folder_differences(span, made=bool(session.agent))
             alone = (one for one in folders if wanted(one.path))
-            found = self._find(session, tool, differing, alone, wanted, approved=approved)
+            found = self._find(session, tool, differing, alone, wanted, span, approved=approved)
             self._unread += self._files.newly
             self._files.save(self._seq)
             return found
@@ -357,7 +357,7 @@ class ExternalChanges:
         if not self._lock.acquire(blocking=False):
             return ChangeList()
         try:
-            if self._files.is_marked or self._files.get(path) is None:
+            if self._files.marks or self._files.get(path) is None:
                 return ChangeList()
             with self._locks.hold(self._keys):
                 return self._find(session, PAST_THE_DOORS, [(path, self._files.present(path))])
@@ -375,12 +375,13 @@ class ExternalChanges:
         differing: Iterable[tuple[WorkspacePath, Stamp | None]],
         alone: Iterable[FolderChange] = (),
         wanted: Callable[[WorkspacePath], bool] = lambda _path: True,
+        span: CallRange = ALWAYS,
         *,
         approved: bool = False,
     ) -> ChangeList:
         """Put differences of some files and folders into the journal, and into the snapshot."""
         judged = not approved and (session.actor.kind == "agent" or tool == PAST_THE_DOORS)
-        seen = _Seen(was_free=self._files.was_free, wanted=wanted, judged=judged)
+        seen = _Seen(was_free=self._files.was_free(span), wanted=wanted, judged=judged)
         for path, stamp in differing:
             state = None
             if stamp is not None:

@@ -22,7 +22,6 @@ from filepact.fs.watch import (
     MOST_FILES,
     RootStamps,
     Stamp,
-    files_behind,
     folder_sign,
     is_gone,
     is_odd,
@@ -142,6 +141,7 @@ class FileSnapshot:
         there: Those that were there at the last look; what is different has still to be told.
         made: Those that programs make for themselves, that a call may remove, and pipes and the like that were there.
         hidden: The files and folders that were there, and were not looked at or into.
+        passed: Those of them that were there when a call began; what comes from then on is new.  None where none has.
         end: The last path that was looked at where there are too many files; else None.
         looked: When the last look began, nanoseconds since the epoch; 0 for none.
     """
@@ -171,7 +171,7 @@ class FileSnapshot:
         self.made: dict[str, Revision] = {}
         self.there: Mapping[str, Revision] = {}
         self.hidden: frozenset[str] = frozenset()
-        self._passed: frozenset[str] | None = None
+        self.passed: frozenset[str] | None = None
         self.end: str | None = None
         self.looked = self._began = 0
         self._seen: Sequence[Stamp] = ()
@@ -275,10 +275,6 @@ class FileSnapshot:
         self.watcher.watch({dirname(name) or "." for name in left})
         self._doubtful.update(left)
 
-    def begin_call(self, made: dict[str, Revision]) -> None:
-        """Know what a call may remove of what is not looked into; what of that comes from now on is new."""
-        self.made, self._passed = made, self.hidden
-
     def unkept(self, since: int) -> Iterator[tuple[str, Revision | None, Revision | None]]:
         """Unwatched entries that went since a call began, or came since a time, with their states."""
         root, gone = self._root, {x.attributes.linked for x in self.made.values() if x.attributes}
@@ -286,7 +282,7 @@ class FileSnapshot:
             other = was == PIPE and not is_odd(root, name)
             if other if root.glance(name) else is_gone(root, name):
                 yield name, was, None
-        passed = self.hidden if self._passed is None else self._passed
+        passed = self.hidden if self.passed is None else self.passed
         for name in sorted(self.hidden - passed - self.folders.keys()):
             held = root.glance(name)
             state = unkept_state(root, name, empty=folder_sign(root, name) in gone)
@@ -298,7 +294,7 @@ class FileSnapshot:
         self.made.pop(name, None)
         if after == PIPE or (after is not None and after.is_folder and not after.was_read):
             self.made[name] = after
-            self._passed = (self._passed or self.hidden) | {name}
+            self.passed = (self.passed or self.hidden) | {name}
 
     # -- what is different ----------------------------------------------------------------
 
@@ -308,10 +304,6 @@ class FileSnapshot:
         return self.watcher.check(
             lambda name: name in self.stamps or self._overlooks(name), cancelled, keep=keep
         )
-
-    def count_unwatched(self) -> int:
-        """How many files lie behind the last path that is looked at, up to `MOST_COUNTED`."""
-        return 0 if self.end is None else files_behind(self._root, self._skip, after=self.end)
 
     def compare(
         self, seen: RootEvents, *, racy: bool = True, held: Held | None = None

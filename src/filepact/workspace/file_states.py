@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from posixpath import dirname
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from filepact.compression import compress, decompress, packed_size
@@ -24,12 +25,15 @@ if TYPE_CHECKING:
     from filepact.workspace.guard import Guard
 
 __all__ = [
+    "ALWAYS",
+    "CallRange",
     "FileState",
     "IgnoredStamps",
     "KnownContents",
     "KnownFileLimits",
     "SnapshotStatus",
     "SnapshotStore",
+    "free_among",
     "keep_copy",
     "kept_state",
     "read_state",
@@ -84,6 +88,23 @@ class KnownFileLimits(NamedTuple):
     memory: int = 128 * 1_048_576
     files: int = 100_000
     call: int = 64 * 1_048_576
+
+
+class CallRange(NamedTuple):
+    """The time in which changes count, in nanoseconds since the epoch.
+
+    Attributes:
+        since: Those that came before are left to be found by a later look.
+        until: And those that came later; 0 for no end.
+        claims: Whether those of a name count of which nobody can tell whether they came before.
+    """
+
+    since: int = 0
+    until: int = 0
+    claims: Callable[[WorkspacePath], bool] = lambda _path: True
+
+
+ALWAYS: Final = CallRange()
 
 
 class SnapshotStore(Protocol):
@@ -286,6 +307,19 @@ def kept_state(
         return state
     packed = compress(contents.data, _LEVEL)
     return state._replace(revision=contents.revision, packed=packed, held=0)
+
+
+def free_among(
+    guard: Guard, files: Iterable[WorkspacePath], known: Container[WorkspacePath]
+) -> set[WorkspacePath]:
+    """The paths without an entry, known or there, and the missing folders above them."""
+    free: set[WorkspacePath] = set()
+    for root, path in files:
+        above = path
+        while above and not ((root, above) in known or guard.root_of(root).glance(above)):
+            free.add(WorkspacePath(root, above))
+            above = dirname(above)
+    return free
 
 
 def _read_link(guard: Guard, root: Root, path: WorkspacePath, stamp: Stamp) -> FileState | None:

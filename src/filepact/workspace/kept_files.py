@@ -1,8 +1,7 @@
 """The files of all roots as they were when they were last looked at, with their contents.
 
-Contents are kept, compressed and within limits, so that what is written past the workspace can be
-taken back: in memory, or in a store that outlasts the process.  What agents may not read is not read
-here either.
+Contents are kept, compressed and within limits, so that what is written past the workspace can be taken back: in memory,
+or in a store that outlasts the process.  What agents may not read is not read here either.
 """
 
 from __future__ import annotations
@@ -27,10 +26,12 @@ from filepact.workspace.file_snapshot import (
     nested_roots,
 )
 from filepact.workspace.file_states import (
+    CallRange,
     FileState,
     IgnoredStamps,
     KnownFileLimits,
     SnapshotStore,
+    free_among,
     keep_copy,
     kept_state,
     read_state,
@@ -69,6 +70,7 @@ class KnownFiles:
 
     Attributes:
         unwatched: How many files there are behind the most that are known, when they were last counted.
+        marks: When marks were made that have not served their purpose.
         newly: Files that were there before they were seen; what they hold has to be read.
     """
 
@@ -89,7 +91,7 @@ class KnownFiles:
         self.started = False
         self.held = 0
         self._states: dict[WorkspacePath, FileState] = {}
-        self._marks: deque[int] = deque()
+        self.marks: deque[int] = deque()
         self._since: int | None = None
         self._snapshots = {
             root.path: FileSnapshot(
@@ -132,11 +134,15 @@ class KnownFiles:
         """The folders that were there when all files were last looked at, with their states."""
         return {root: snapshot.folders for root, snapshot in self._snapshots.items()}
 
-    @property
-    def was_free(self) -> Callable[[WorkspacePath], bool]:
-        """Tells of a file or folder whether there was none at the last look by now, for certain."""
+    def was_free(self, span: CallRange) -> Callable[[WorkspacePath], bool]:
+        """Tells of a file or folder whether there was none at the last look by now, nor before a time, for certain."""
         free = {root: snapshot.was_free for root, snapshot in self._snapshots.items()}
-        return lambda path: free[path.root](path.path)
+        return lambda path: free[path.root](path.path) and not self._was_made_before(path, span)
+
+    def _was_made_before(self, path: WorkspacePath, span: CallRange) -> bool:
+        """Whether a folder is older than a time, so that somebody had made it before."""
+        root = self._guard.root_of(path.root)
+        return not span.claims(path) and 0 < (root.born(path.path, alone=False) or 0) <= span.since
 
     def note_folders(self, changes: Iterable[FileChange]) -> None:
         """Know of the folders that have come, and of those no more that have gone, with those around files."""
@@ -161,13 +167,11 @@ class KnownFiles:
         for root, known in folders.items():
             self._snapshots[root].folders = known
 
-    def folder_differences(
-        self, since: int = 0, until: int = 0, *, made: bool = False
-    ) -> Iterator[FolderChange]:
+    def folder_differences(self, span: CallRange, *, made: bool = False) -> Iterator[FolderChange]:
         """Folders that have come or gone, or have other permissions, and nobody has told of; arguments as of `differences`."""
         for root, snapshot in self._snapshots.items():
             of = self._guard.root_of(root)
-            unkept = snapshot.unkept(since)
+            unkept = snapshot.unkept(span.since)
             told = {name: (was, now) for name, was, now in unkept if made or was == PIPE}
             for name, (was, now) in told.items():
                 yield FolderChange(WorkspacePath(root, name), was, now, made=True)
@@ -176,29 +180,24 @@ class KnownFiles:
                 continue
             for name in sorted((known.keys() | there.keys()) - told.keys()):
                 was, now = known.get(name), snapshot.folder_now(name)
-                if is_in_git(name) or has_agent_logs(name):
-                    continue
-                if was and now and same_rights(was, now):
+                same = was and now and same_rights(was, now)
+                if same or is_in_git(name) or has_agent_logs(name):
                     continue
                 path = WorkspacePath(root, name)
-                if since and now is None and self.has_gone(path):
+                went = span.since and now is None and self.has_gone(path)
+                if went or (was is None and self._was_made_before(path, span)):
                     continue
                 held = of.glance(name) if now is not None else ()
                 later, late = (
                     bool(one) and (held[3] > one if held else is_later(of, name, None, one))
-                    for one in (since, until)
+                    for one in span[:2]
                 )
-                if (later or not since) and not late:
+                if (later or not span.since) and not late:
                     yield FolderChange(path, was, now)
 
     def has_gone(self, path: WorkspacePath) -> bool:
         """Whether a folder was moved, with all that it held, before the time of the last look."""
         return path.path in self._went.get(path.root, ())
-
-    @property
-    def is_marked(self) -> bool:
-        """Whether a mark was made that has not served its purpose."""
-        return bool(self._marks)
 
     def get(self, path: WorkspacePath) -> FileState | None:
         stamp = self._ignored.get(path)
@@ -366,7 +365,7 @@ class KnownFiles:
         From any thread, within milliseconds; several marks wait for as many of these.
         """
         marked = [snapshot.watcher.mark() for snapshot in self._snapshots.values()]
-        self._marks.append(time.time_ns() if all(marked) else moment())
+        self.marks.append(time.time_ns() if all(marked) else moment())
 
     def begin(
         self, cancelled: Callable[[], bool], *, anew: bool
@@ -380,10 +379,10 @@ class KnownFiles:
         Returns:
             Which files have to be read then; None when it was cancelled too early.
         """
-        since = self._marks.popleft() if anew and self._marks else None
+        since = self.marks.popleft() if anew and self.marks else None
         looks = [(root, *self._look(root, cancelled, keep=not anew)) for root in self._guard.roots]
         # A mark that is made while they are looked at counts as well.
-        self._since = self._marks[0] if since is None and self._marks else since
+        self._since = self.marks[0] if since is None and self.marks else since
         if any(seen.scan is not None and seen.scan.cancelled for _, seen, _ in looks):
             return None
         unread: list[tuple[WorkspacePath, Stamp]] = []
@@ -398,7 +397,7 @@ class KnownFiles:
                     self.put(path, FileState(stamp))
                     unread.append((path, stamp))
         late = self._since if self.started else None
-        differs = [] if late is None else [*self.folder_differences(late)]
+        differs = [] if late is None else [*self.folder_differences(CallRange(late))]
         for name, snapshot in self._snapshots.items():
             folders = dict(snapshot.there)
             for (of, folder), was, _, _ in differs:
@@ -412,22 +411,22 @@ class KnownFiles:
         return unread
 
     def differences(
-        self, since: int = 0, until: int = 0, *, ignored: bool = False
+        self, span: CallRange, *, ignored: bool
     ) -> Iterator[tuple[WorkspacePath, Stamp | None]]:
         """Files that may have changed, with their stamps; None for one that is gone.
 
         Args:
-            since: Only those that changed after that, in nanoseconds since the epoch.
-            until: And not after that; 0 for no end.
+            span: Only those that changed then.
             ignored: Whether those count that are ignored, and known by their stamps alone.
         """
+        since, until, claims = span
         self.newly.clear()
         for root in self._guard.roots:
             _, suspects = self._look(root, lambda: False, keep=True, hidden=True)
             there = {one.inode: (name, one) for name, one in suspects.stamps.items() if one}
             known = self._snapshots[root.path].stamps
             # What lies in a folder that was moved has its old times still.
-            brought = {known[name]: name for name in suspects.stamps if name in known}
+            brought: dict[Stamp | None, str] = {known[x]: x for x in suspects.stamps if x in known}
             later, before, left = set[str](), set[str](), set[str]()
             moved, former = dict[str, Stamp](), dict[str, str]()
             for name, stamp in suspects.stamps.items():
@@ -436,11 +435,14 @@ class KnownFiles:
                 again = there.get(old.inode) if old and other else None
                 by_folder = again is not None and again[1] == old
                 # One that is there by another name, which it got before, went before.
-                went = again and since and not is_later(root, *again, since, came=by_folder)
+                names = (name, again[0] if again else name, brought.get(stamp, name))
+                mine = any(claims(WorkspacePath(root.path, one)) for one in names)
+                later_than = partial(is_later, root, since=since, sure=mine)
+                went = again and since and not later_than(*again, came=by_folder)
                 if stamp is None:
                     (before if went and by_folder else left).update(folders_above(name))
                 came, gone = other and stamp in brought, went and stamp is None
-                if not gone and (not since or is_later(root, name, stamp, since, came=came)):
+                if not gone and (not since or later_than(name, stamp, came=came)):
                     later.add(name)
                     moved |= {name: old} if old and other and not went else {}
                     if came and stamp and stamp.changed <= since:
@@ -488,7 +490,9 @@ class KnownFiles:
         return sum(files_behind(one, nested_roots(one, self._guard), most=most) for one in roots)
 
     def _count_unwatched(self) -> None:
-        self.unwatched = sum(one.count_unwatched() for one in self._snapshots.values())
+        ends = ((root, self._snapshots[root.path].end) for root in self._guard.roots)
+        some = ((root, nested_roots(root, self._guard), end) for root, end in ends if end)
+        self.unwatched = sum(files_behind(root, skip, after=end) for root, skip, end in some)
 
     def _is_late(self, path: WorkspacePath, stamp: Stamp | None, seen: RootEvents) -> bool:
         """Whether a file has become different after the last mark."""
@@ -559,10 +563,15 @@ class KnownFiles:
                 if path in swept:
                     self._told.add(path)
         for root, snapshot in self._snapshots.items() if may.open_ended else ():
-            snapshot.begin_call(self._ignored.take(root, snapshot.hidden, self._states))
+            snapshot.passed = snapshot.hidden
+            snapshot.made = self._ignored.take(root, snapshot.hidden, self._states)
         names = {*named, *swept}
         # Of a link to a folder both are named; what lies in the folder was there before.
-        self._attended[call] = names, self._free(may.files), added - may.files
+        self._attended[call] = (
+            names,
+            free_among(self._guard, may.files, self._states),
+            added - may.files,
+        )
         for root, snapshot in self._snapshots.items():
             some = self._attended.values()
             snapshot.attend(
@@ -570,17 +579,6 @@ class KnownFiles:
                 {one.path for _, new, _ in some for one in new if one.root == root},
             )
         return unkept
-
-    def _free(self, files: Iterable[WorkspacePath]) -> set[WorkspacePath]:
-        """The paths without an entry, and the missing folders above them."""
-        free: set[WorkspacePath] = set()
-        for root, path in files:
-            for above in (path, *folders_above(path)):
-                place = WorkspacePath(root, above)
-                if place in self._states or self._guard.root_of(root).glance(place.path):
-                    break
-                free.add(place)
-        return free
 
     # -- one of them ----------------------------------------------------------------------
 

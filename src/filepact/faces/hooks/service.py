@@ -30,6 +30,7 @@ from filepact.workspace.call_files import files_of
 from filepact.workspace.call_rules import CallVerdict
 from filepact.workspace.documents import read_project_file
 from filepact.workspace.file_snapshot import some_names, unwatched_said
+from filepact.workspace.file_states import ALWAYS, CallRange
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -335,7 +336,8 @@ class HookDaemon:
         tells = call.command and call.host is not None and descendants(call.host[0])
         if told or tells:
             since, self._touched = heard if tells else 0, 0
-            self._calls[key] = replace(call, asked=True, asked_at=ticks_now(), since=since)
+            call = replace(call, asked=True, questioned=True, since=since)
+            self._calls[key] = replace(call, asked_at=ticks_now())
 
     def poll(self) -> bool:
         """Look whether commands run about which a person was asked; whether there are any."""
@@ -358,7 +360,8 @@ class HookDaemon:
             if 0 < self._touched <= until:
                 self._touched = now
                 with suppress(FilepactError):  # The next look finds it still.
-                    desk.look(Session(NOBODY, _UNKNOWN), BY_NOBODY, lambda _: True, until=until)
+                    nobody, span = Session(NOBODY, _UNKNOWN), CallRange(0, until)
+                    desk.look(nobody, BY_NOBODY, lambda _: True, span)
 
     def _watch_clock(self) -> None:
         """If somebody has set the clock, no time tells what was changed before the calls that are under way."""
@@ -403,9 +406,8 @@ class HookDaemon:
         # What is left was there before it ran, or nobody knows whether it ran.
         self._look(desk, session)
         if late := self._late(call, above):
-            self._calls[key] = replace(
-                call, late=late, done=call.done | done, begun=self._clock(), above=()
-            )
+            call = replace(call, late=late, done=call.done | done)
+            self._calls[key] = replace(call, begun=self._clock(), above=())
 
     def _late(self, call: OpenCall, above: tuple[HostProcess, ...]) -> frozenset[HostProcess]:
         """Return the processes that were started while a command ran, and still run."""
@@ -424,8 +426,8 @@ class HookDaemon:
         others = [one for one in self._calls.values() if one is not call]
         done: frozenset[WorkspacePath] = frozenset()
         for session, tool, wanted in shares(call, others):
-            times = {"since": since, "until": until}
-            told, paths = desk.look(session, tool, wanted, **times, approved=call.approved)
+            span = CallRange(since, until, call.named if call.questioned else ALWAYS.claims)
+            told, paths = desk.look(session, tool, wanted, span, approved=call.approved)
             self._untold += [replace(one, session=call.session) for one in told]
             done |= paths
         del self._untold[:-_MOST_CALLS]
@@ -580,9 +582,8 @@ class _Desk:
         session: Session,
         tool: str,
         wanted: Callable[[WorkspacePath], bool],
+        span: CallRange = ALWAYS,
         *,
-        since: int = 0,
-        until: int = 0,
         approved: bool = False,
     ) -> tuple[list[judge.CallMessage], frozenset[WorkspacePath]]:
         """Write down what has changed; what a person should have been asked about may be taken back.
@@ -592,7 +593,7 @@ class _Desk:
         """
         workspace, self.knew_nothing = self.workspace, False
         found = workspace.external.detect(
-            session, tool=tool, wanted=wanted, since=since, until=until, approved=approved
+            session, tool=tool, wanted=wanted, span=span, approved=approved
         )
         paths = frozenset(found.touched).union(*(one.changes.paths for one in found.operations))
         propose = self.settings.hooks.unapproved == "propose"
