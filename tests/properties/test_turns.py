@@ -42,6 +42,14 @@ def test_a_history_that_stands_still_ends_and_tells_what_each_process_does(
         assert said in wrong.said
 
 
+def test_what_the_system_refuses_a_program_behind_layers_is_not_expected_in_the_root() -> None:
+    tree = "mkdir sub; cd sub; git init -q --template= .; echo s > s"
+    steps = (Step("agent", "mv sub/.git sub/git; echo s3 > sub/s"),)
+    one = History("layers", "--session", (tree,), (), (Call("Bash", steps),), ())
+    turns.ready()
+    assert turns.tried(one) == turns.Played(acted=True)
+
+
 def test_what_a_history_is_made_smaller_to_is_read_to_its_end_by_a_shell() -> None:
     """Else who plays it waits for ever."""
     lines = [line.format(a="a", b="b", d="d", D="D", n="n", A="A") for line in (*PROGRAMS, *IN_GIT)]

@@ -93,6 +93,10 @@ def _ended(process: Command) -> Iterator[None]:
                 process.kill()
 
 
+_MOUNTED = 'mv() { case $1 in */.git) return 16;; esac; command mv "$@"; }; '
+"""Behind layers each repository's own folder is mounted (read-only), and what is mounted the system renames for nobody."""
+
+
 def _play_run(place: Place, one: History, truth: Truth) -> str:
     before, during, after = _program(one)
     _persons(place, before, truth, "before")
@@ -141,7 +145,7 @@ def _play_run(place: Place, one: History, truth: Truth) -> str:
                 process.stdin.flush()
                 until()
                 if layers:
-                    place.shell(step.line, model)
+                    place.shell(f"{_MOUNTED}{step.line}", model)
             elif layers:
                 _beside_layers(place, step.line, model, truth)
             else:
