@@ -305,7 +305,7 @@ class TextRequest:
                         break
                     start, end = start - grown, end - grown
                 else:
-                    yield replace(one, start=start, end=end)
+                    yield replace(one, start=start, end=end, runs=())
 
     def doubled(self, before: str) -> str | None:
         """A text that had one place where it was to be replaced, and has several in what is changed."""
