@@ -130,6 +130,7 @@ class ToolCall:
 
 NO_CALL: Final = ToolCall("", "nothing")
 
+
 _TOOLS: Final[Mapping[str, Deed]] = {
     **dict.fromkeys(
         words(
@@ -412,7 +413,8 @@ def _leaves(given: object, key: str = "", depth: int = 0) -> Iterator[tuple[str,
 
 def _texts(value: object) -> list[str]:
     """The texts in one value or a list of them."""
-    return [x for x in (value if isinstance(value, list) else [value]) if isinstance(x, str) and x]
+    found = value if isinstance(value, list) else [value]
+    return [one for one in found if isinstance(one, str) and one]
 
 
 def _patched(text: str) -> Iterator[FileAccess]:

@@ -70,7 +70,14 @@ def lost_place(
 
 
 def is_same_run(base: str, other: str, before: tuple[int, int], after: tuple[int, int]) -> bool:
-    """Whether the lines of a stretch of one text, in characters, are, one by one, those of a stretch of another one."""
+    """Whether the lines of a stretch of one text are, one by one, those of a stretch of another one.
+
+    Args:
+        base: The one text.
+        other: The other one.
+        before: The characters ``[start, end)`` of the stretch in ``base``.
+        after: So in ``other``.
+    """
     (first, end), (there, stop) = line_range(base, *before), line_range(other, *after)
     lines, others = split_lines(base), split_lines(other)
     # Where equal lines follow each other, what was removed may be any of them: all is as it was before it, or after it.
@@ -86,7 +93,12 @@ def has_slid(base: str, mine: str, theirs: str, sent: Iterable[tuple[int, int, i
     """Whether a comparison puts a change elsewhere than it was, or may be, sent to, among lines that others changed.
 
     Among equal lines a comparison may cut elsewhere, which makes the same text only of lines that stay as they were.
-    What was ``sent`` are ranges of lines of ``base``, from 0, each with the number of lines that it becomes.
+
+    Args:
+        base: The text that both others come from.
+        mine: The text with the changes.
+        theirs: The text that they go to.
+        sent: Ranges of lines of ``base``, from 0, each with the number of lines that it becomes.
     """
     lines, own = split_lines(base), split_lines(mine)
     since = compare_lines(lines, split_lines(theirs))

@@ -375,10 +375,9 @@ def tree(  # noqa: PLR0913 - as of the tool
             files += _add(top, path[skip:].split("/"), depth, max(budget, 1))
     if glob is not None:
         _prune(top)
-    directories = sum(len(level) for level in _levels(top)) - 1
-    for node in () if include_files else [x for level in _levels(top) for x in level]:
-        node.children = [child for child in node.children if child.kind == "folder"]
-        node.left_out = 0
+    directories = _count_folders(top)
+    if not include_files:
+        _drop_files(top)
     counted = (
         f"{_number(directories, 'directory', 'directories')}, {_number(files, 'file', 'files')}"
     )
@@ -438,6 +437,17 @@ def _prune(top: _Node) -> None:
     for level in reversed(list(_levels(top))):
         for node in level:
             node.children = [c for c in node.children if c.kind != "folder" or c.children]
+
+
+def _count_folders(top: _Node) -> int:
+    return sum(len(level) for level in _levels(top)) - 1
+
+
+def _drop_files(top: _Node) -> None:
+    for level in _levels(top):
+        for node in level:
+            node.children = [child for child in node.children if child.kind == "folder"]
+            node.left_out = 0
 
 
 def _share(top: _Node, budget: int) -> int:

@@ -345,8 +345,7 @@ class UndoExecutor:
             roots = tuple({path.root for path in conflicts})
             both = plan_selection(self._store, roots, Selection(tuple(ids)))
             still: Conflicts = {}
-            some = both.changes, *both.earlier
-            self._fitting.fit_all(some, lambda _path, _held: False, FOREVER, still)
+            self._fitting.fit_all((both.changes, *both.earlier), _hides_nothing, FOREVER, still)
         except FilepactError:
             return False
         return not still
@@ -396,12 +395,20 @@ class UndoExecutor:
         return ids, left
 
 
+def _hides_nothing(_path: WorkspacePath, _held: object) -> bool:
+    return False
+
+
 def _span(seconds: float) -> str:
     """How long something took, in its largest unit."""
     for unit, letter in ((86_400, "d"), (3_600, "h"), (60, "min")):
         if seconds >= unit:
             return f"{seconds // unit:.0f} {letter}"
     return f"{max(seconds, 0):.0f} s"
+
+
+def _not_known() -> str:
+    return "No language server knows what you changed."
 
 
 class SessionHistory:
@@ -447,7 +454,7 @@ class SessionHistory:
         self._session = session
         self._patience = patience
         self._cancelled = cancelled
-        self.errors: Callable[[], str] = lambda: "No language server knows what you changed."
+        self.errors: Callable[[], str] = _not_known
 
     def diff(self, change: Operation | Proposal) -> str:
         """The diff of a change, as the session may see it."""

@@ -227,15 +227,18 @@ class RuleFilter(EntryFilter):
         return [key for key in keys if self._shares((prefix + key).rstrip("/"), key[-1] == "/")]
 
     def _shares(self, path: str, is_dir: bool) -> bool:
-        """Whether an entry is in a shared folder, or a folder on the way to one."""
-        some = self._narrowed or ()
-        on_the_way = is_dir and any(is_beneath(one, path) for one in some)
-        return self._narrowed is None or on_the_way or any(is_beneath(path, one) for one in some)
+        inside = self._narrowed
+        return inside is None or any(_reaches(path, one, is_dir=is_dir) for one in inside)
 
     def _permits(self, path: str) -> bool:
         asked = self._asked
         request = AccessRequest(asked.root, path, asked.action, asked.agent)
         return self._policy.decide(request).verdict == "allow"
+
+
+def _reaches(path: str, inside: str, *, is_dir: bool) -> bool:
+    """Whether an entry is in a shared folder, or a folder on the way to one."""
+    return is_beneath(path, inside) or (is_dir and is_beneath(inside, path))
 
 
 def in_other_letters(there: Location, sent: Name) -> WorkspacePath | None:

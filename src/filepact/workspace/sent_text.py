@@ -134,7 +134,12 @@ _TAB_PUT_IN: Final = (
 
 
 def escape_notes(before: Document | None, written: Document) -> list[str]:
-    """Notes on a text that has NUL characters, or escapes where its lines begin with tabs, and had none before."""
+    """Notes on a text that has NUL characters, or escapes where its lines begin with tabs, and had none before.
+
+    Args:
+        before: What the file held; None for a new one, and for one that may not be seen.
+        written: What it is to hold.
+    """
     data = written.data
     if b"\0" not in data and (b"\\" not in data or b"\\t" not in data):
         return []
@@ -399,7 +404,13 @@ def _carried(
     """A session's whole text, brought line by line into a file that moved since it was read.
 
     The session goes on knowing its own text: made from that, its next change is merged again.
-    ``sent`` are the parts of what it knows that it named as the text before; ``of`` is None for its whole text.
+
+    Args:
+        target: An existing file.
+        seen: What the session knows of it.
+        mine: The text that it made of what it knows.
+        sent: The parts of what it knows that it named as the text before.
+        of: What it asked for; None for its whole text.
 
     Raises:
         StaleFileError: Both sides changed the same lines, or a place is not certain.
@@ -478,6 +489,11 @@ def kept_typed(target: Target, saved: str, mine: str) -> RebasedFile[EditResult]
 
     The session can know no more than the disk has, so it means to take nothing away that was typed.
 
+    Args:
+        target: An existing file.
+        saved: The text that the disk has.
+        mine: The text that it is to have.
+
     Raises:
         StaleFileError: Somebody typed in lines that the new text changes, or a place is not
             certain.
@@ -503,7 +519,12 @@ def holds_already(
 ) -> bool:
     """Whether an edit was sent once more that the session's own proposal holds.
 
-    It is one for what the proposal starts from, which is ``before``, and takes nothing away from where that ends.
+    It is one for what the proposal starts from, and takes nothing away from where that ends.
+
+    Args:
+        target: The file as the proposal leaves it.
+        before: What the proposal starts from; None for no proposal.
+        make: Computes the edits for a text.
     """
     if before is None or target.document is None:
         return False

@@ -16,7 +16,7 @@ from filepact.fs.trigrams import NO_TEXT, TrigramIndex
 from filepact.workspace.documents import EDITORCONFIG
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     from filepact.fs.trigrams import TrigramImage
     from filepact.text.literals import Needs
@@ -203,11 +203,12 @@ class TextIndex:
             passed = len(files.paths) - len(binary) - len(look)
             before = len(self._paths)
             # Both as they are now: numbers that are given later stand for other texts.
-            text = partial(_text, self._numbers, self._kept, other := frozenset(held))
+            text = partial(_text, self._numbers, self._kept, frozenset(held))
             keep = partial(self._keep, self._numbers, before)
-            kept = self._same, passed, len(binary), text, keep
-            sure = lambda path: path in self._numbers and path not in other  # noqa: E731 - as the others
-            return KnownTexts(look, sure, self._recoded, *kept)
+            sure = partial(self._sure, frozenset(held))
+            return KnownTexts(
+                look, sure, self._recoded, self._same, passed, len(binary), text, keep
+            )
 
     def _sort(self, files: FileList) -> None:
         """Take into a list what has changed of its texts since the last time."""
@@ -228,6 +229,9 @@ class TextIndex:
                     elif name not in numbers:
                         files.unknown.add(name)
         files.noted, files.come = (self._emptied, len(self._noted)), set()
+
+    def _sure(self, held: frozenset[str], path: str) -> bool:
+        return path in self._numbers and path not in held
 
     def _same(self, path: str, stamp: _Stamp) -> bool:
         return self._stamp(path) == _packed(stamp)
@@ -296,14 +300,16 @@ class TextIndex:
             self._full = len(block.view) > _BUDGET
             trigrams.close()
             if anew:
-                # Each text gets its place among those that are kept for its number.
-                paths, texts, stamps, size = self._paths, self._kept, self._stamps, STAMP.size
-                some = (stamps[old * size : (old + 1) * size] for old in kept)
-                self._stamps = bytearray().join(some)
-                # What was forgotten meanwhile has no path any more.
-                self._paths = [paths[old] for old in kept]
-                self._numbers = {x: at for at, x in enumerate(self._paths) if x is not None}
-                self._kept = {at: texts[old] for at, old in enumerate(kept) if old in texts}
+                self._renumber(kept)
+
+    def _renumber(self, kept: Sequence[int]) -> None:
+        """Give texts other numbers: to each its place among those that are kept."""
+        paths, texts, stamps, size = self._paths, self._kept, self._stamps, STAMP.size
+        self._stamps = bytearray().join(stamps[old * size : (old + 1) * size] for old in kept)
+        # What was forgotten meanwhile has no path any more.
+        self._paths = [paths[old] for old in kept]
+        self._numbers = {path: at for at, path in enumerate(self._paths) if path is not None}
+        self._kept = {at: texts[old] for at, old in enumerate(kept) if old in texts}
 
     # -- filling --------------------------------------------------------------------------
 

@@ -582,11 +582,16 @@ def _order(change: FileChange) -> tuple[bool, int, WorkspacePath]:
 
 def add_checkpoint(store: JournalStore, root: RootId, name: str) -> Checkpoint:
     """Name the present place in a root's journal."""
+    checkpoint = Checkpoint(check_name(name), root, store.last_seq(), time.time())
+    store.add_checkpoint(checkpoint)
+    return checkpoint
+
+
+def check_name(name: str) -> str:
+    """A checkpoint's name as it may be: short, printable, no path."""
     if not name or len(name) > 100 or not name.isprintable() or "/" in name:
         raise InvalidParamsError(
             f"{name!r} cannot be the name of a checkpoint",
             hint="Use up to 100 printable characters without a slash.",
         )
-    checkpoint = Checkpoint(name, root, store.last_seq(), time.time())
-    store.add_checkpoint(checkpoint)
-    return checkpoint
+    return name
