@@ -46,6 +46,7 @@ def tool(root: Path, tmp_path: Path) -> Iterator[Tool]:
             return toolbox.call(name, arguments, CALL)
 
         call.undo = partial(workspace.undo, CALL.session)  # type: ignore[attr-defined]
+        call.redo = partial(workspace.redo, CALL.session)  # type: ignore[attr-defined]
         yield call
 
 
@@ -414,6 +415,43 @@ def test_another_name_of_a_file_whose_name_is_handed_on_keeps_what_it_held(
     # Each is a file of its own for good: what is written to one is not in the other.
     assert not tool(patch=patch).failed
     assert files(root) == after
+
+
+@pytest.mark.parametrize("twin", ["root/src/twin.txt", "twin.txt"], ids=["here", "elsewhere"])
+@pytest.mark.parametrize("form", ["git", "envelope"])
+def test_other_names_of_a_file_that_is_renamed_with_other_lines_keep_what_they_had_and_it_is_told(
+    tool: Tool, root: Path, twin: str, form: str
+):
+    os.link(root / "a.txt", root.parent / twin)
+    before = files(root)
+    lines = "@@ -1,2 +1,2 @@\n-one\n+1\n two\n"
+    git = RENAME.format("a.txt", "new.txt").replace("100%", "60%")
+    patch = {
+        "git": f"{git}--- a/a.txt\n+++ b/new.txt\n{lines}",
+        "envelope": envelope("*** Update File: a.txt\n*** Move to: new.txt\n", lines),
+    }[form]
+    shown = tool(patch=patch, dry_run=True)
+    assert shown.text.count("a.txt has 2 names (hard links); the others keep") == 1
+    assert files(root) == before
+    done = tool(patch=patch)
+    assert done.text.count("hard link") == 1
+    for _ in range(2):
+        after = before | {"new.txt": b"1\ntwo\n"}
+        del after["a.txt"]
+        assert files(root) == after
+        assert (root.parent / twin).read_bytes() == b"one\ntwo\n"
+        told = tool.undo().notes  # type: ignore[attr-defined]
+        assert files(root) == before
+        joined = (root / "a.txt").samefile(root.parent / twin)
+        assert (joined, "hard link" in str(told)) == (here := "root/" in twin, not here)
+        tool.redo()  # type: ignore[attr-defined]
+
+
+def test_a_rename_without_other_lines_tells_nothing_of_other_names(tool: Tool, root: Path):
+    os.link(root / "a.txt", root / "twin.txt")
+    patch = RENAME.format("a.txt", "new.txt")
+    assert "hard link" not in tool(patch=patch, dry_run=True).text + tool(patch=patch).text
+    assert (root / "new.txt").samefile(root / "twin.txt")
 
 
 @pytest.mark.parametrize("waits", [False, True], ids=["at-once", "approved"])

@@ -14,6 +14,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import suppress
 from math import inf
 from posixpath import dirname
@@ -58,6 +59,7 @@ __all__ = ["Committer", "OperationResult", "tell_end"]
 _FEW = 64
 _LONGEST_NOTE = 4_000
 _APART = "it was another name (hard link) of a file that is there, and is a file of its own now"
+_ALONE = "it was one of several names (hard links) of a file, of which no other was found here, and is a file of its own now"
 _MADE_ANEW = "the removed file was changed since, or cannot be put back; it was made anew as it was"
 _UNTIDY = 1 << 12  # removed files, or as large as so many, after which there may be too many
 _LOOKED_FOR = 8  # files of several names in one operation of which those are looked for that stayed
@@ -335,7 +337,8 @@ class Committer:
         joins = stays_joined(begun, self._store)
         over = taking_over(begun.changes.changes)
         refused: list[FilepactError] = []
-        links: dict[str, str] = {}
+        had = [one.after.attributes for one in begun.changes.changes if one.after]
+        links = dict[str, str](), Counter(one.linked for one in had if one)
         for number, change in changes.in_order:
             if not wanted(change.path):
                 continue
@@ -370,22 +373,22 @@ class Committer:
         folder: int,
         unnamed: StagedContent | None,
         beside: str | None,
-        links: dict[str, str],
+        links: tuple[dict[str, str], Mapping[str, int]],
         how: Staging,
     ) -> _Part:
         root, path, after = self._root_of(change.path.root), change.path.path, change.after
         had = after.attributes if after is not None and change.before is None else None
-        linked = "" if had is None or had.linked == ANOTHER_FILE else had.linked
-        kept = ""
-        if had and had.modified and after and not (linked or after.is_link):
+        file = "" if had is None or had.linked == ANOTHER_FILE else had.linked
+        kept, (others, coming) = "", links
+        if had and had.modified and after and not (file or after.is_link):
             named = self._state.path, change.path, after.content
             if kept := removed_place(*named, len(contents[after.content])):
                 self._late.let_go([change.path])  # What is written to it is lost no more.
-        if (linked or kept) and after is not None:
+        if (file or kept) and after is not None:
             # It had several names: all that come back here are one file, and the one that stayed if there is one.
-            if linked and linked not in links and len(links) < _LOOKED_FOR:
-                links[linked] = next(iter(root.names_of(linked, near=path)), "")
-            given = path, kept or links.get(linked, "")
+            if file and file not in others and len(others) < _LOOKED_FOR:
+                others[file] = next(iter(root.names_of(file, near=path)), "")
+            given = path, kept or others.get(file, "")
             if given[1] and (joined := root.join(*given, after=after, token=token, beside=beside)):
                 joined.place = kept
                 return _Part(change, root, joined)
@@ -407,10 +410,12 @@ class Committer:
         before = change.before
         if after is None and before and before.was_read and not before.is_link:
             staged.place = removed_place(self._state.path, change.path, before.content)
-        if linked:
-            staged.notes += (_APART,) * bool(links.get(linked))
+        if file:
+            stayed = others.get(file)
+            staged.notes += (_APART,) * bool(stayed)
+            staged.notes += (_ALONE,) * (stayed == "" and coming[file] < 2)
             above = dirname(path) if beside is None else beside
-            links[linked] = staged.temp if above in ("", ".") else f"{above}/{staged.temp}"
+            others[file] = staged.temp if above in ("", ".") else f"{above}/{staged.temp}"
         return _Part(change, root, staged)
 
     def _mark(

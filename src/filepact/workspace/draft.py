@@ -247,8 +247,7 @@ class Draft:
             targets[path] = target
         if len({one.location.path for one in targets.values()}) < len(targets):
             raise InvalidParamsError(
-                "two of the paths lead to the same file",
-                hint="Name each file once, by one name.",
+                "two of the paths lead to the same file", hint="Name each file once, by one name."
             )
         places = [one.location for one in targets.values()]
         self.open_folders = {one.path: one.held.folder for one in places if one.held}
@@ -490,8 +489,8 @@ class Draft:
             before = before.aside
         state = state or before or Revision.of(b"", target.location.new_mode)
         after = state.with_bytes(data)
-        if source is not None and before is not None:
-            after = after.of_another_file
+        if source is not None:  # So what becomes of its other names is told.
+            after = after.of_another_file if before else after.as_whole(source.revision)
         path = target.location.path
         written = Document(path, data, after, self._documents.given(path))
         self._judge.check_held(target.location, written, like=document)

@@ -96,16 +96,22 @@ class ChangeWriter:
         """The effect on files with several names (hard links), to be said before a change."""
         told: list[str] = []
         over = taking_over(changes.changes)
+        made = [one.after for one in changes.changes if one.after and not one.before]
+        coming = {one.attributes.linked: one for one in made if one.attributes}
         for change in changes.changes:
-            before = change.before
-            if not (before and change.after) or before.is_folder or before.is_link:
+            before, had = change.before, change.before and change.before.attributes
+            # One that goes and comes with other lines is a file of its own then.
+            after = change.after or (had and had.linked and coming.get(had.linked))
+            if not (before and after) or before.is_folder or before.is_link:
+                continue
+            if not change.after and after.content == before.content:
                 continue
             root = self._guard.root_of(change.path.root)
             links = root.place(change.path.path, known=True).links
             if links < 2:
                 continue
             shown = self.show(change.path)
-            keeps = root.keeps_links and change.path not in over
+            keeps = root.keeps_links and change.after and change.path not in over
             others = root.other_names(change.path.path) if keeps else None
             told.append(
                 f"{shown} has other names (hard links), {', '.join(others)}; it stays one file with them."
