@@ -6,6 +6,7 @@ import errno
 import os
 import shutil
 import struct
+import subprocess
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -314,6 +315,19 @@ def test_a_name_that_comes_back_is_one_of_the_file_that_stayed_unless_that_was_c
     assert (root / "sub" / "y2").read_text() == "something else"
 
 
+@pytest.mark.parametrize("by", ["delete", "the agent's rm"])
+def test_a_name_of_a_file_whose_other_names_are_not_here_is_told_when_it_comes_back(
+    root: Path, tmp_path: Path, workspace: Workspace, by: str
+) -> None:
+    (root / "box").mkdir()
+    (root / "box" / "a").write_text("text")
+    os.link(root / "box" / "a", tmp_path / "elsewhere")
+    workspace.external.resnapshot()
+    WAYS[by](workspace, root)
+    assert "hard link" in " ".join(workspace.undo(PERSON).notes)
+    assert (root / "box" / "a").read_text() == "text"
+
+
 def test_where_names_cannot_be_joined_each_is_a_file_of_its_own(
     root: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -405,6 +419,46 @@ def test_what_was_made_of_a_moved_file_goes_back_with_it(root: Path, workspace: 
     assert (root / "a").read_text() == "one\ntwo\n"
     status = (root / "a").stat()
     assert (status.st_ino, status.st_mode & 0o7777) == (number, 0o600)
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
+@pytest.mark.parametrize("hook", [False, True], ids=["plain", "with-a-hook"])
+@pytest.mark.parametrize("deep", ["box", "box/x/y"])
+def test_a_repository_that_a_program_moves_goes_back_as_a_whole_with_what_was_committed_since(
+    root: Path, workspace: Workspace, deep: str, hook: bool
+) -> None:
+    (root / deep).mkdir(parents=True)
+    (root / deep / "f").write_text("text")
+    git = ["git", "-c", "user.name=n", "-c", "user.email=e@x", "-C"]
+    subprocess.run([*git, root / deep, "init", "-q"], check=True)
+    if hook:
+        (root / deep / ".git/hooks/post-commit").write_text("#!/bin/sh\n")
+        (root / deep / ".git/hooks/post-commit").chmod(0o755)
+    workspace.external.resnapshot()
+    WAYS["the agent's mv"](workspace, root)
+    moved = root / deep.replace("box", "elsewhere")
+    subprocess.run([*git, moved, "add", "f"], check=True)
+    subprocess.run([*git, moved, "commit", "-qm", "since"], check=True)
+    for here, there, back in (("box", "elsewhere", "undo"), ("elsewhere", "box", "redo")) * 2:
+        getattr(workspace, back)(PERSON)
+        assert not (root / there).exists()
+        place = root / deep.replace("box", here)
+        told = subprocess.run([*git, place, "log", "--format=%s"], check=True, capture_output=True)
+        assert told.stdout == b"since\n"
+        assert (place / ".git/hooks/post-commit").exists() == hook
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
+def test_of_a_repository_that_alone_is_moved_out_of_its_folder_what_steers_git_is_recorded(
+    root: Path, workspace: Workspace
+) -> None:
+    (root / "box").mkdir()
+    (root / "box" / "f").write_text("text")
+    subprocess.run(["git", "init", "-q", root / "box"], check=True)
+    workspace.external.resnapshot()
+    (root / "elsewhere").mkdir()
+    past_the_doors(lambda _: (root / "box/.git").rename(root / "elsewhere/.git"))(workspace, root)
+    assert "box/.git/config" in {one.path.path for one in workspace.log()[0].changes.changes}
 
 
 @pytest.mark.parametrize("refused", ["all", "folders"])

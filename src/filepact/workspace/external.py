@@ -35,7 +35,7 @@ from filepact.workspace.file_states import (
 from filepact.workspace.folder_steps import folders_alone, made_folders, turning_above, with_folders
 from filepact.workspace.journal import new_operation
 from filepact.workspace.kept_files import KnownFiles
-from filepact.workspace.moves import carry, renamed
+from filepact.workspace.moves import carry, renamed, with_repository
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
@@ -434,8 +434,10 @@ class ExternalChanges:
         if returns and steers_git(path.path):
             held = [None if one is None else seen.contents[one.content] for one in (before, after)]
             if is_bookkeeping(path.root, path.path, *held):
-                # Of a repository that was made nothing can go back.
-                if before or dirname(path.path) in seen.folders.get(path.root, ()):
+                # Of a repository that was made nothing can go back; one that was moved goes as a whole.
+                there = seen.folders.get(path.root, {})
+                gone = self._guard, path, None if now else old, seen.states, there
+                if (before or dirname(path.path) in there) and not with_repository(*gone):
                     seen.changes.append(FileChange(path, before, after))
                 return
         change = FileChange(path, *((before, after) if returns else (unread(old), unread(now))))
@@ -589,9 +591,7 @@ class ExternalChanges:
     ) -> Operation:
         files = sum(one.of_file is not None for one in changes)
         count, what = files or len(changes), "file" if files else "folder"
-        said = (
-            f"{count:,} {what}{'' if count == 1 else 's'} changed {_WAYS.get(tool) or f'by {tool}'}"
-        )
+        said = f"{count:,} {what}{'s' * (count != 1)} changed {_WAYS.get(tool) or f'by {tool}'}"
         done = ChangeSet(tuple(sorted(changes, key=lambda change: change.path)))
         operation = new_operation(session, tool, said, done)
         made = made_folders(changes, seen.folders, seen.was_free)

@@ -479,16 +479,23 @@ def with_folders(
         for root, there in (known.items() if tops else ())
         for path, state in ((WorkspacePath(root, name), state) for name, state in there.items())
         if path not in found and (path in tops or turning_above(path, tops))
-        if path in around or wanted(path)
+        # Where nothing is recorded of a repository, it goes and comes with what it lies in.
+        if path in around or (wanted(path) and not _in_git(path))
     }
     stamps = {(one.before.mode, written(one.before)) for one in gone.values() if one.before}
+    git = {tail: one.before for path, one in gone.items() if (tail := _in_git(path))}
     for root, path in made_folders(found.values(), known, was_free):
         where = WorkspacePath(root, path)
-        state = folder_at(guard, where)
-        moved = state and (state.mode, written(state) or 0) in stamps
+        state = (own := git.get(_in_git(where))) or folder_at(guard, where)
+        moved = own or (state and (state.mode, written(state) or 0) in stamps)
         if state and (moved or not guard.root_of(root).makes(path, state)):
             found.setdefault(where, FileChange(where, None, state))
     return [*(found | gone).values()]
+
+
+def _in_git(path: WorkspacePath) -> str:
+    """The end of the path of Git's folder, or of one in it, from that on; empty for any other."""
+    return "".join(f"/{path.path}/".partition("/.git/")[1:])
 
 
 def written(folder: Revision | None) -> int | None:
@@ -505,10 +512,9 @@ def same_rights(was: Revision, now: Revision) -> bool:
 
 def folder_at(guard: Guard, path: WorkspacePath) -> Revision | None:
     """The state of a folder; None where none is."""
-    try:
+    with suppress(FilepactError):
         return guard.root_of(path.root).folder_state(path.path)
-    except FilepactError:
-        return None
+    return None
 
 
 def folders_alone(
@@ -559,10 +565,9 @@ def folders_alone(
             )
             continue
         state = folder_at(guard, path)
-        if (state is None) != (now is None):
+        known = state or is_gone(guard.root_of(path.root), path.path)
+        if (state is None) != (now is None) or not known:
             continue  # It is another one by now: a later look tells of it.
-        if state is None and not is_gone(guard.root_of(path.root), path.path):
-            continue
         change = FileChange(path, was, now)
         with suppress(FilepactError):
             guard.permit(path, "write" if now is None else "delete", back=True)

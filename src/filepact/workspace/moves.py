@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from contextlib import suppress
-from posixpath import basename, commonprefix
+from posixpath import basename, commonprefix, dirname
 from typing import TYPE_CHECKING, Final
 
 from filepact.domain.change import ChangeSet, FileChange
@@ -19,20 +19,22 @@ from filepact.fs.watch import folder_sign
 from filepact.text.gitignore import MACHINE_FOLDERS
 from filepact.values import dataclass
 from filepact.workspace.file_snapshot import CACHES, is_machine_made
-from filepact.workspace.folder_steps import written
+from filepact.workspace.folder_steps import folder_at, written
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
 
     from filepact.domain.document import Document, Revision, RootId
     from filepact.fs.root import Root
     from filepact.fs.staged import WriteResult
+    from filepact.workspace.file_states import FileState
     from filepact.workspace.folder_steps import FolderChange, FolderSteps
     from filepact.workspace.guard import Guard
     from filepact.workspace.kept_files import KnownFiles
 
     Pair = tuple[FileChange, FileChange]
     Changes = dict[WorkspacePath, FileChange]
+    States = Mapping[WorkspacePath, FileState | None]
 
 __all__ = [
     "MoveSteps",
@@ -44,6 +46,7 @@ __all__ = [
     "same_entries",
     "taking_over",
     "whole_moves",
+    "with_repository",
 ]
 
 _COMPARED: Final = 64
@@ -349,9 +352,13 @@ def make_again(
 
 
 def _holds_only(root: Root, folder: str, names: set[str], kept: set[str]) -> bool:
-    """Whether all that lies in a folder is what is known of it, whatever some folders in it hold."""
+    """Whether all that lies in a folder is what is known of it, whatever some folders in it hold, and Git's own."""
     at = len(folder) + 1
-    with TreeReader(root, folder, allow=lambda path, _: path not in kept, ignore=False) as entries:
+
+    def allow(path: str, _folder: bool) -> bool:
+        return path not in kept and basename(path) != ".git"  # A repository goes as a whole.
+
+    with TreeReader(root, folder, allow=allow, ignore=False) as entries:
         if any(entry.path[at:] not in names for entry in entries):
             return False
         return entries.complete and not entries.beyond
@@ -418,14 +425,34 @@ def _folders(
         if new is None or not same or new.path in taken or _lies_in(new.path, path):
             continue
         there = [one for one in changes if _lies_in(one.path, new.path)]
-        before = {one.path.path[len(path.path) :]: one.before for one in inside if not one.after}
-        after = {one.path.path[len(new.path.path) :]: one.after for one in there if not one.before}
+        before = dict(_below(one, path, one.before) for one in inside if not one.after)
+        after = dict(_below(one, new.path, one.after) for one in there if not one.before)
         known = len(before) == len(inside) and len(after) == len(there)
         unknown = not (before and after) and all(one.path in folders for one in (*inside, *there))
         if known and (before == after or unknown):
             taken |= {path, new.path}
             found.append((old, new, (old, new, *inside, *there)))
     return found
+
+
+def with_repository(
+    guard: Guard, path: WorkspacePath, old: FileState | None, states: States, there: Container[str]
+) -> bool:
+    """Whether a file that steers Git went with its repository, all of it, and has come where there was none."""
+    top, _, end = path.path.partition("/.git/")
+    if not end or not old or not old.stamp or folder_at(guard, path._replace(path=top)):
+        return False
+    some = ((one.path, it.stamp) for one, it in states.items() if it and it.stamp)
+    came = (one for one, stamp in some if stamp[:3] == old.stamp[:3])
+    return any(one.endswith(f"/.git/{end}") and dirname(one) not in there for one in came)
+
+
+def _below(
+    one: FileChange, folder: WorkspacePath, state: Revision | None
+) -> tuple[str, Revision | None]:
+    """The path of an entry in a folder, and its state, but that of Git's own folders, which is not recorded."""
+    tail = one.path.path[len(folder.path) :]
+    return tail, None if one.of_file is None and "/.git/" in f"{tail}/" else state
 
 
 def _counterpart(
