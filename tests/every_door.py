@@ -529,12 +529,17 @@ def judged(
         }
         with one.opened():
             # What an ordinary user may not open goes alone, and last: it stays a part of what is told of the others.
-            shut = [entry for entry, name in ready.items() if not _is_open(one.root / name)]
-            open_ = [entry for entry in ready if entry not in shut]
+            # So does what a program moves or removes and nobody brings back.
+            alone = [
+                entry
+                for entry, name in ready.items()
+                if _is_left(entry) or not _is_open(one.root / name)
+            ]
+            open_ = [entry for entry in ready if entry not in alone]
             some = [open_] * bool(open_) if door.whole else [[entry] for entry in open_]
             groups = [
                 {entry: ready[entry] for entry in group}
-                for group in [*some, *([entry] for entry in shut)]
+                for group in [*some, *([entry] for entry in alone)]
             ]
             for group in groups:
                 for action in ("move", "remove"):
@@ -550,6 +555,11 @@ def _unsealed(folder: Path) -> None:
         subprocess.run([*words, folder], capture_output=True, check=False)
 
 
+def _is_left(entry: Entry) -> bool:
+    """Whether an entry is left to people, as it is not brought back, or nobody may change it."""
+    return entry.tags == SPECIAL or "immutable" in entry.name
+
+
 def _is_open(place: Path) -> bool:
     """Whether this user may read all that lies there, and remove it."""
     if place.is_symlink() or not place.is_dir():
@@ -559,13 +569,6 @@ def _is_open(place: Path) -> bool:
 
 def _sequence(door: Door, group: dict[Entry, str], action: str) -> Iterator[Cell]:
     """One action with entries, taken back, done again and taken back."""
-    if door.whole:
-        # What a program does to these is told and left to people; the others are to come back.
-        group = {
-            entry: name
-            for entry, name in group.items()
-            if "immutable" not in entry.name and entry.tags != SPECIAL
-        }
     found = {entry: there(door.root / name) for entry, name in group.items()}
     # What is neither file nor folder nor link was moved by a program, and nothing brings it back.
     group = {entry: name for entry, name in group.items() if found[entry] is not None}
@@ -586,6 +589,9 @@ def _sequence(door: Door, group: dict[Entry, str], action: str) -> Iterator[Cell
                 said = door.undo() if step == "undo" else door.redo()
         except RefusedError as error:
             refused = str(error).strip()
+        still = (difference(was[entry], there(door.root / name)) for entry, name in group.items())
+        if step == action and door.whole and not refused and not any(still):
+            refused = said.strip()  # A run ends as its program does, and says what it did not do.
         forward = step in (action, "redo")
         for entry, name in group.items():
             here, away = there(door.root / name), there(door.root / (name + AWAY))
@@ -593,10 +599,10 @@ def _sequence(door: Door, group: dict[Entry, str], action: str) -> Iterator[Cell
                 before_it = last.get(entry, (was[entry], None))
                 same = "; ".join(filter(None, map(difference, before_it, (here, away))))
                 code = refused.splitlines()[0]
-                special = entry.tags == SPECIAL or "immutable" in entry.name
-                # Nobody can bring back what this user could not read before.
-                fine = not same and (step == action or entry in shut)
-                verdict = "refused" if fine or special else "wrong"
+                # Nobody can bring back what this user could not read before, nor a pipe; that is named then.
+                named = _is_left(entry) and name in refused
+                fine = not same and (step == action or entry in shut or named)
+                verdict = "refused" if fine else "wrong"
                 # A program that could not end what it began has left a copy, which undo is to remove.
                 partly = step == action and away is not None and not difference(was[entry], here)
                 last[entry] = here, away
@@ -618,7 +624,13 @@ def _sequence(door: Door, group: dict[Entry, str], action: str) -> Iterator[Cell
                 filter(None, (difference(wanted_here, here), difference(wanted_away, away)))
             )
             verdict = "as it is to be"
-            if differs:
+            if (
+                step == action
+                and entry.tags == SPECIAL
+                and name not in door.command("log", "--json")
+            ):
+                verdict, differs = "wrong", "is not named"
+            elif differs:
                 verdict = "told" if any(word in said for word in TOLD) else "wrong"
             yield Cell(door.name, entry.name, label, verdict, differs)
         if refused and not (left and step == action):
