@@ -529,12 +529,10 @@ def judged(
         }
         with one.opened():
             # What an ordinary user may not open goes alone, and last: it stays a part of what is told of the others.
-            # So does what a program moves or removes and nobody brings back.
-            alone = [
-                entry
-                for entry, name in ready.items()
-                if _is_left(entry) or not _is_open(one.root / name)
-            ]
+            # So does, before that, what a program moves or removes and nobody brings back.
+            left = [entry for entry in ready if _is_left(entry)]
+            shut = [entry for entry, name in ready.items() if not _is_open(one.root / name)]
+            alone = [*left, *(entry for entry in shut if entry not in left)]
             open_ = [entry for entry in ready if entry not in alone]
             some = [open_] * bool(open_) if door.whole else [[entry] for entry in open_]
             groups = [
