@@ -715,13 +715,41 @@ def test_where_one_cut_reads_best_a_rewritten_line_beside_it_is_kept(
     assert world.run(Stale("", "txt", read, now, "edit_file", arguments, right))[0] == "right"
 
 
-def test_a_whole_text_that_has_a_line_of_somebody_by_chance_does_not_move_back_what_they_moved(
-    world: World,
+_ONE, _TWO = "def one():\n    x = 1\n    return x\n", "def two():\n    y = 2\n    return y\n"
+_ANOTHER = "def three():\n    return 0\n"
+
+
+@pytest.mark.parametrize(
+    ("read", "now", "mine"),
+    [
+        pytest.param(
+            f"import a\n\n{_ONE}\n{_TWO}",
+            f"import a\nimport os\n\n{_TWO}\n{_ONE}",
+            f"import a\nimport os\n\n{_ONE.replace('return x', 'return x + 1')}\n{_TWO}",
+            id="an import that both put in, and what was moved",
+        ),
+        pytest.param(
+            f"import a\n\n{_ONE}\n{_TWO}",
+            f"import a\n\n{_TWO}\n{_ANOTHER}\n{_ONE}",
+            f"import a\n\n{_ANOTHER}\n{_ONE.replace('1', '2')}\n{_TWO}",
+            id="a function that both put in, and what was moved",
+        ),
+        pytest.param(
+            "steps:\n- make\n- make\n",
+            "steps:\n- make\n- make\n- make\n",
+            "- make\n- all\nsteps:\n- make\nsteps: 78\n- new\n",
+            id="an equal line that both put in",
+        ),
+        pytest.param(
+            "## Added\n- a\n## Changed\n- fix\n- fix\n- b\n## Changed\n- c\n",
+            "- a\n## Changed\n- fix\n- fix\n- b\n## Changed\n- c\n## Added\n",
+            "## Added\n- a\n## Changed\n- fix\n- 67\n## Added\n- b\n## Changed\n- c\n- new\n",
+            id="a heading that was moved, and another one like it",
+        ),
+    ],
+)
+def test_a_whole_text_that_has_lines_of_somebody_by_chance_does_not_take_back_what_they_did(
+    world: World, read: str, now: str, mine: str
 ):
-    one, two = "def one():\n    x = 1\n    return x\n", "def two():\n    y = 2\n    return y\n"
-    changed = one.replace("return x", "return x + 1")
-    now = f"import a\nimport os\n\n{two}\n{one}"
-    mine = f"import a\nimport os\n\n{changed}\n{two}"
-    case = Stale("", "py", f"import a\n\n{one}\n{two}", now, "write_file", {"content": mine}, None)
-    outcome, text = world.run(case)
+    outcome, text = world.run(Stale("", "py", read, now, "write_file", {"content": mine}, None))
     assert outcome == "refused", text

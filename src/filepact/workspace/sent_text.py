@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections import Counter
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, TypeVar, cast
 
 from filepact.errors import (
@@ -454,34 +453,34 @@ def _of_present(target: Target, base: str, mine: str) -> tuple[EditList, TextReq
     Lines that they only put in, and that it lacks, stay: they may have come last.
     """
     texts = (base, existing(target).text, mine)
-    # Who has what they made has their layout.
-    known, present, wanted = (
-        Counter(line for one in split_lines(text) if (line := one.rstrip())) for text in texts
-    )
     lines, now, sent = (split_lines(text) for text in texts)
-    # What was moved has come as well, though no count tells it.
-    came, put = (
-        Counter(
-            line.rstrip()
-            for one in compare_lines(lines, other)
-            for line in filter(str.strip, other[one.new_start : one.new_end])
-        )
-        for other in (now, sent)
-    )
-    went, seen = known - present, came & put
-    if not came or 4 * seen.total() < 3 * came.total() or (wanted - present) & went:
+    # Who has what they made has their layout.
+    base_keys, keys, wanted = ([line.rstrip() for line in one] for one in (lines, now, sent))
+    (went, came), (lost, put_in) = _differing(base_keys, keys), _differing(keys, wanted)
+    # By place and not by number: a line of theirs may be one of mine by chance, and one that was moved came and went.
+    kept, back = came.keys() - lost.keys(), {*went.values()} & {*put_in.values()}
+    nearer = len(lost) + len(put_in) < sum(map(len, _differing(base_keys, wanted)))
+    if back or not nearer or 4 * len(kept) < max(3 * len(came), 1):
         return None
-    for one in reversed(compare_lines(lines, now)):
-        put_in = [line.rstrip() for line in now[one.new_start : one.new_end]]
-        if one.old_start == one.old_end and not any(line in wanted for line in put_in if line):
+    for one in reversed(compare_lines(base_keys, keys)):
+        if one.old_start == one.old_end and not any(
+            line in wanted for line in keys[one.new_start : one.new_end] if line
+        ):
             del now[one.new_start : one.new_end]
     for one in reversed(compare_lines(now, sent)):
         lacks = {line.rstrip() for line in now[one.old_start : one.old_end] if line.strip()}
-        if one.new_start == one.new_end and not lacks.isdisjoint(came):
-            if not lacks <= came.keys():
+        if one.new_start == one.new_end and not lacks.isdisjoint(came.values()):
+            if not lacks <= {*came.values()}:
                 return None
             del now[one.old_start : one.old_end]
     return _joined(target, "".join(now), mine)[0]
+
+
+def _differing(old: list[str], new: list[str]) -> list[dict[int, str]]:
+    """The lines of each text that are not blank and that the other one has not there, by their numbers."""
+    spans = [(a.old_start, a.old_end, a.new_start, a.new_end) for a in compare_lines(old, new)]
+    gone = {at: old[at] for span in spans for at in range(*span[:2]) if old[at]}
+    return [gone, {at: new[at] for span in spans for at in range(*span[2:]) if new[at]}]
 
 
 def kept_typed(target: Target, saved: str, mine: str) -> RebasedFile[EditResult]:
