@@ -212,6 +212,25 @@ def test_of_a_manifest_only_what_steers_is_asked_about(root, before, said, tool,
     assert before(tool, **named, **given)[0] == said
 
 
+PROJECT = '[project]\nname = "x"\n# remark\nrequires-python = ">=3"\n'
+SMUGGLED = '"A shop\\", \\"scripts\\": {\\"postinstall\\": \\"x"'
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "tool", "given"),
+    [
+        ("pyproject.toml", PROJECT, "Edit", {"old_string": "remark", "new_string": ""}),
+        ("package.json", PACKAGE, "Edit", {"old_string": SAID[0], "new_string": SMUGGLED}),
+        ("package.json", PACKAGE, "Write", {"content": PACKAGE.replace(SAID[0], SMUGGLED)}),
+    ],
+)
+def test_what_a_tool_may_make_something_else_of_is_asked_about(
+    root, before, name, text, tool, given
+):
+    (root / name).write_text(text)
+    assert before(tool, file_path=str(root / name), **given)[0] == "ask"
+
+
 def test_a_manifest_that_is_made_or_a_link_is_asked_about(root, before):
     path = str(root / "package.json")
     assert before("Write", file_path=path, content='{"description": "x"}')[0] == "ask"

@@ -216,16 +216,20 @@ def _is_harmless(guard: Guard, calls: CallJudge, agent: str, event: HookEvent) -
 
 
 def _made_of(before: bytes, edits: Sequence[HookEdit]) -> bytes | None:
-    """Return a file's bytes after exact edits; None where a tool might place one otherwise."""
+    """Return a file's bytes after exact edits; None where a tool might make something else of one."""
     try:
         text = before.decode()
     except UnicodeDecodeError:
         return None
     for old, new, everywhere in edits:
+        if "\\" in new:
+            return None  # Gemini CLI takes escapes out of what was sent.
         if old is None:
             text = new
         elif not old or text.count(old) < 1 or (text.count(old) > 1 and not everywhere):
             return None
+        elif not new and old[-1] != "\n" and f"{old}\n" in text:
+            return None  # Claude Code takes the line break as well, and so the next line into a remark.
         else:
             text = text.replace(old, new)
     return text.encode("utf-8", "surrogatepass")
