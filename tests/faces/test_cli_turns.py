@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sqlite3
+import sys
 import time
 from dataclasses import replace
 from datetime import datetime
@@ -258,3 +260,34 @@ def test_every_way_back_takes_paths_and_leaves_what_cannot_go(cli: CommandLine) 
     assert cli.json("redo", done["operation"], "--unattended", code=3)
     ids = [one["id"] for one in cli.json("log")["operations"][:2]]
     assert cli.json("redo", *ids, "--unattended", code=2)["error"]["code"] == "INVALID_PARAMS"
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="every name is text there")
+def test_a_name_that_is_no_text_is_taken_as_the_shell_has_it_and_as_lists_show_it(
+    cli: CommandLine,
+) -> None:
+    odd, shown = os.fsdecode(b"caf\xe9.txt"), r"caf\xe9.txt"
+    (cli.root / odd).write_text("one\n")
+    for name in (odd, shown):
+        assert "one" in cli.json("read", name)["text"]
+        assert "denied" not in str(cli.json("explain", name))
+        cli.json("rm", name)
+        assert not (cli.root / odd).exists()
+        # What is gone is found by its name as well.
+        (done, *_) = cli.json("log", name)["operations"]
+        assert done["files"][0]["path"] == odd
+        refusal = cli.json("undo", name, "--unattended", code=2)["error"]
+        assert done["id"] in refusal["message"], "which is a person's own"
+        cli.json("undo", done["id"], "--unattended")
+        cli.json("mv", name, "new.txt")
+        cli.json("undo", cli.newest(), "--unattended")
+        assert (cli.root / odd).read_text() == "one\n"
+    new = os.fsdecode(b"n\xe9w.txt")
+    assert cli.json("mv", odd, new, code=1)["error"]["code"] == "NOT_FOUND"
+    assert cli.json("mkdir", new, code=1)["error"]["code"] == "NOT_FOUND"
+    made = {r"n\xe9w.txt", new}.intersection(os.listdir(cli.root))
+    assert not made, "a name that only looks like it is not made"
+    (cli.root / shown).write_text("two\n")
+    cli.json("rm", odd, code=2)
+    assert (cli.root / odd).exists()
+    assert (cli.root / shown).exists()

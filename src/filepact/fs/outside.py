@@ -44,8 +44,7 @@ def replace_outside(path: str, data: bytes | None, *, expected: bytes | None, to
         if missing and data is not None:
             folder.make_directories("/".join(missing))
         place = "/".join([*missing, name])
-        found = folder.place(place)
-        held = None
+        found, held = folder.place(place), None
         if found.kind != "missing":
             if not found.mode & 0o222:
                 raise WriteFailedError(

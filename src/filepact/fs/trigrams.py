@@ -224,8 +224,7 @@ class TrigramIndex:
 
     def _with(self, literal: bytes) -> list[int]:
         room = max(self.size, 1)
-        out = (ctypes.c_uint32 * room)()
-        count = 0
+        out, count = (ctypes.c_uint32 * room)(), 0
         if self.image is not None:
             asked = *self.image.at, literal, len(literal), out, room
             count = self._library.sealed_find(*asked)

@@ -265,8 +265,7 @@ class Review:
         ended = ended or Event()
         until = time.monotonic() + seconds
         while True:
-            began = time.monotonic()
-            found = self.waiting()
+            began, found = time.monotonic(), self.waiting()
             now = time.monotonic()
             if found != tuple(seen) or now >= until:
                 return found

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, Self
 from filepact.domain.deadline import FOREVER, Deadline
 from filepact.domain.operation import ChangeId, Checkpoint, Operation, Proposal, ProposalLimits
 from filepact.errors import FilepactError
+from filepact.text.confusables import meanings
 from filepact.text.page import PAGE
 from filepact.workspace.approval import Approvals
 from filepact.workspace.audit import audited
@@ -287,8 +288,7 @@ class Workspace:
             StaleFileError: A program without our locks changed a file just now.
             WriteFailedError: The system refused.
         """
-        notes = tuple(draft.notes)
-        result = draft.result()
+        notes, result = tuple(draft.notes), draft.result()
         changes, contents, grows = result.changes, result.contents, result.extends
         if not result.step or [one.changes for one in grows] == [changes]:
             return self._nothing_new(draft, summary, notes)
@@ -526,12 +526,18 @@ class Workspace:
     ) -> tuple[Operation, ...]:
         """Operations on this workspace's roots, newest first; of a checkout as far as they are known here."""
         self.recovery.mend(self._committer)
-        roots = self._root_ids()
-        relative = None
-        if path is not None:
-            location = self.guard.find(path, "list")
-            roots, relative = (location.root.path,), location.place.path
+        root, relative = (None, None) if path is None else self.named(path)
+        roots = self._root_ids() if root is None else (root,)
         return operations_on(self._store, roots, relative, limit, before_seq)
+
+    def named(self, path: str) -> tuple[RootId, str]:
+        """The name of what is there, or was: one in escapes, as lists show it, is understood for both."""
+        location = self.guard.find(path, "list")
+        root, name = location.root.path, location.place.path
+        if location.place.kind == "missing" and "\\" in name:
+            some = (one for one in (name, *meanings(name)))
+            name = next((x for x in some if operations_on(self._store, (root,), x, 1, None)), name)
+        return root, name
 
     def turns(self, limit: int | None = 20, since: float | None = None) -> Turns:
         """Operations by turn, or by session where no turn is known; see `turns_on`."""

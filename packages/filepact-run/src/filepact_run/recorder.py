@@ -163,8 +163,7 @@ class ChangeRecorder:
                 return
 
     def _look(self, tool: str) -> None:
-        begun = time.monotonic()
-        moved = self._git.news()
+        begun, moved = time.monotonic(), self._git.news()
         session = self._session
         if moved and tool == PAST_THE_DOORS:
             tool, session = f"git {moved}", replace(session, actor=Actor("program", "git"))

@@ -214,12 +214,30 @@ def login_name() -> str:
         return os.environ.get("USERNAME") or os.environ.get("USER") or "somebody"
 
 
-def here(workspace: Workspace, path: str) -> str:
+def here(workspace: Workspace, path: str, *, there: bool = False) -> str:
     """A path as a person types it, relative to the present folder, as tools take it.
 
     Tools count from the first root.  Outside the roots the present folder means nothing to them,
-    so there a relative path counts from the first root as well.
+    so there a relative path counts from the first root as well.  With ``there``, a name that is no UTF-8 is one of
+    something that is there: none is made.
     """
+    shown = path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    if path != shown:
+        # A name that is no UTF-8, as a shell completes it, is told as lists show it; some file may be called just that.
+        odd = {*shown.split("/")} - {*path.split("/")}
+        place = workspace.guard.find(path := here(workspace, shown), "list").place
+        gone = place.kind == "missing"
+        if gone and there:
+            raise NotFoundError(
+                f"{shown}: nothing has this name, and a new one has to be UTF-8",
+                hint="Give it another name; `filepact find` lists what is there.",
+            )
+        if gone or odd.isdisjoint(place.path.split("/")):
+            return path
+        raise InvalidParamsError(
+            f"{shown}: a file is called so, and another has bytes in its name that are shown so",
+            hint="Rename one of them with `mv`, outside of filepact.",
+        )
     if path.startswith("/"):
         return path
     folder = Path.cwd()

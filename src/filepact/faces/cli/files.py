@@ -194,7 +194,7 @@ def _tool(name: str) -> Tool:
 def _with_places(workspace: Workspace, sent: dict[str, Any]) -> dict[str, Any]:
     """The arguments with their paths as tools count them, from the root."""
     return {
-        name: here(workspace, value) if name in _PLACES and value else value
+        name: here(workspace, value, there=True) if name in _PLACES and value else value
         for name, value in sent.items()
         if value is not None
     }

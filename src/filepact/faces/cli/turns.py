@@ -155,14 +155,14 @@ def _operation_named(workspace: Workspace, word: str) -> str | None:
 
 
 def _place_named(workspace: Workspace, word: str) -> tuple[RootId, str]:
-    location = workspace.guard.find(here(workspace, word), "list")
-    place = location.root.path, location.place.path
-    if location.place.kind == "missing" and not workspace.log(path=location.shown, limit=1):
+    path = here(workspace, word)
+    there = workspace.guard.find(path, "list").place.kind != "missing"
+    if not there and not workspace.log(path=path, limit=1):
         raise NotFoundError(
             f"there is no operation or file {word!r}",
             hint="`filepact log` shows operations, `filepact review --list` what waits.",
         )
-    return place
+    return workspace.named(path)
 
 
 def _session_named(workspace: Workspace, word: str) -> Session:
