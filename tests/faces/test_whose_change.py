@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PERSON = Session("p", Actor("person", "p"))
+COARSE = 25_000_000  # nanoseconds by which the birth of a file may be told too early
 TICK = 1_000_000_000  # nanoseconds within which a change before a call may count as its own
 
 
@@ -54,6 +55,8 @@ class Agents:
         said: str = "",
         **given: Any,
     ) -> None:
+        if name == "PreToolUse" and self.now == 1:
+            self.now = time.time_ns()  # What is there by now is older than the call.
         facts = {"session_id": session, "hook_event_name": name, "cwd": str(self.root)}
         facts["turn_id" if agent == "codex" else "prompt_id"] = f"turn of {session}"
         if tool:
@@ -65,13 +68,14 @@ class Agents:
         assert said in out
         assert bool(said) == bool(out)
 
-    def write(self, name: str, text: str) -> int:
-        """Make a file, later by the clock of the disk than any other; when that was."""
+    def write(self, name: str, text: str, *, after: int = 0) -> int:
+        """Make a file, later by the clock of the disk than any other, by so many nanoseconds; when that was."""
         path = self.root / name
         newest = max(
             (one.lstat().st_ctime_ns for one in self.root.rglob("*")),
             default=0,
         )
+        newest += after
         while not path.exists() or path.stat().st_ctime_ns <= newest:
             path.write_text(text)
         return path.stat().st_ctime_ns
@@ -545,7 +549,7 @@ def test_a_folder_of_a_person_stays_theirs_if_a_call_makes_something_in_it(agent
     if did == "filled":
         (agents.root / "d").rename(agents.root / "mine" / "d")
     before = {str(one.relative_to(agents.root)) for one in agents.root.rglob("*")}
-    agents.now = agents.write("made.txt", "x") + TICK + 5_000_000 - 1
+    agents.now = agents.write("made.txt", "x", after=COARSE) + TICK + 5_000_000 - 1
     agents.write("mine/new", "x")
     (agents.root / "made.txt").unlink()
     agents.tell("PostToolUse", tool, more={"duration_ms": 5}, **given)
@@ -553,6 +557,34 @@ def test_a_folder_of_a_person_stays_theirs_if_a_call_makes_something_in_it(agent
         workspace.undo_selected(PERSON, Selection(turn=NEWEST))
     assert {name for name in before if not (agents.root / name).exists()} == set()
     assert not (agents.root / "mine" / "new").exists()
+
+
+def test_what_a_person_makes_while_they_are_asked_stays_where_the_command_then_changes_it(agents):
+    (agents.root / "d").mkdir()
+    (agents.root / "d" / "a").write_text("a\n")
+    agents.tell("UserPromptSubmit")
+    command = "chmod -R u=rwX,go= d; echo more >> d/mine.txt; mv d/b d/named"
+    agents.tell("PreToolUse", "Bash", command=command)
+    agents.tell("PermissionRequest", "Bash", command=command)
+    for name in ("mine.txt", "b"):
+        (agents.root / "d" / name).write_text("an hour of work\n")
+    (agents.root / "d" / "mine").mkdir()
+    agents.now = agents.write("clock", "x", after=COARSE) + TICK + 5_000_000 - 1
+    (agents.root / "clock").unlink()
+    for name, mode in (("a", 0o600), ("mine.txt", 0o600), ("mine", 0o700)):
+        (agents.root / "d" / name).chmod(mode)
+    agents.write("made.txt", "x")
+    with (agents.root / "d" / "mine.txt").open("a") as file:
+        file.write("more\n")
+    (agents.root / "d" / "b").rename(agents.root / "d" / "named")
+    agents.tell("PostToolUse", "Bash", more={"duration_ms": 5}, command=command)
+    with agents.workspace() as workspace:
+        workspace.undo_selected(PERSON, Selection(turn=NEWEST))
+    assert not (agents.root / "made.txt").exists()
+    assert (agents.root / "d" / "a").stat().st_mode & 0o777 == 0o644
+    assert (agents.root / "d" / "mine").is_dir()
+    for name in ("mine.txt", "named"):
+        assert (agents.root / "d" / name).read_text().startswith("an hour of work\n")
 
 
 def test_folders_beside_a_file_that_a_call_names_are_moved_by_who_moves_them(agents):

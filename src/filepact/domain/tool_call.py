@@ -478,12 +478,12 @@ class OpenCall:
         open_ended: Whether it may change others.
         lone: Whether nothing is heard when it is over.
         begun: By a steady clock, in seconds.
+        heard: When it was told of, in nanoseconds since the epoch; 0 for never.
         host: The process with whose end it is over, if that is known.
         above: The processes above the one that told of it.
         approved: Whether its host has asked a person about it, since we wanted so.
         given: Stands for the tool and what it was given.
         asked: Whether its host asks a person about it, and nothing was heard since: nobody knows if it runs.
-        questioned: Whether a person was asked about it, and may have changed something before it ran.
         late: What it has started and goes on without it; it is over with the last of them.
         done: The files that it has changed before that.
         starts: Whether it starts an agent, whose calls are those of the same turn.
@@ -503,12 +503,12 @@ class OpenCall:
     open_ended: bool
     lone: bool
     begun: float
+    heard: int = 0
     host: HostProcess | None = None
     above: tuple[HostProcess, ...] = ()
     approved: bool = False
     given: str = ""
     asked: bool = False
-    questioned: bool = False
     late: frozenset[HostProcess] = frozenset()
     done: frozenset[WorkspacePath] = frozenset()
     starts: bool = False

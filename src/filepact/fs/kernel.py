@@ -76,7 +76,7 @@ _EMPTY_PATH = 0x1000
 _MOUNT_ID = 0x1000
 _MOUNT_ID_AT = 144
 _NO_FOLLOW = 0x100
-_LINKS, _LINKS_AT, _BIRTH, _BIRTH_AT = 0x4, 16, 0x800, 80
+_LINKS, _LINKS_AT, _BIRTH, _BIRTH_AT, _TYPE, _MODE_AT = 0x4, 16, 0x800, 80, 0x1, 28
 _APPEND, _FLAGS_AT = 0x20, 8
 _STATX_SIZE = 256
 _NUMBER = (1 << 64) - 1
@@ -276,16 +276,19 @@ def mount_of(descriptor: int) -> int | None:
     return found and ctypes.c_uint64.from_buffer(found, _MOUNT_ID_AT).value
 
 
-def born(folder: int, name: str, *, alone: bool = True) -> int | None:
+def born(folder: int, name: str) -> int | None:
     """When a file or folder was made, nanoseconds since the epoch; None where that is not told.
+
+    Nothing is told of a file with other names.
 
     Args:
         folder: In which it is; any number for an absolute path.
         name: Its name.
-        alone: Whether nothing is told of a file with other names; a folder has some.
     """
-    found = _statx_of(folder, os.fsencode(name), _NO_FOLLOW, _BIRTH | _LINKS)
-    if found is None or (alone and ctypes.c_uint32.from_buffer(found, _LINKS_AT).value > 1):
+    found = _statx_of(folder, os.fsencode(name), _NO_FOLLOW, _TYPE | _BIRTH | _LINKS)
+    links = found and ctypes.c_uint32.from_buffer(found, _LINKS_AT).value
+    is_folder = found and ctypes.c_uint16.from_buffer(found, _MODE_AT).value >> 12 == 4
+    if found is None or (links > 1 and not is_folder):
         return None
     seconds = ctypes.c_int64.from_buffer(found, _BIRTH_AT).value
     return seconds * 10**9 + ctypes.c_uint32.from_buffer(found, _BIRTH_AT + 8).value
@@ -294,7 +297,7 @@ def born(folder: int, name: str, *, alone: bool = True) -> int | None:
 def place_of(folder: str) -> int:
     """Which folder lies at an absolute path: its number, and above 64 bits the time of its birth; 0 for none."""
     try:
-        return os.lstat(folder).st_ino | (born(0, folder, alone=False) or 0) << 64
+        return os.lstat(folder).st_ino | (born(0, folder) or 0) << 64
     except OSError:
         return 0
 

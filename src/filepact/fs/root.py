@@ -458,10 +458,10 @@ class Root(RootReader):
             return folder_state(parent, name)
         return None
 
-    def born(self, path: str, *, alone: bool = True) -> int | None:
+    def born(self, path: str) -> int | None:
         """When a file or folder was made; see `born`."""
         with suppress(FilepactError), self._parent(path) as (parent, name):
-            return born(parent, name, alone=alone)
+            return born(parent, name)
         return None
 
     def shut_folder(self, path: str) -> Revision | None:

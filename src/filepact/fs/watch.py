@@ -373,7 +373,7 @@ def folder_sign(root: Root, path: str) -> str:
     name in it where the system does not tell.
     """
     held = root.glance(path)
-    birth = root.born(path, alone=False) or (held[2] if held else 0)
+    birth = root.born(path) or (held[2] if held else 0)
     return f"{held[0]:x} {birth:x}" if held else ""
 
 

@@ -226,7 +226,9 @@ class ExternalChanges:
         if contents:
             self.read_contents(cancelled=cancelled)
         with self._lock:
-            return self._figures()
+            some, complete = self._files, self._files.started and self.has_read
+            files, kept = len(some), sum(state.size > 0 for _, state in some)
+            return SnapshotStatus(files, kept, files - kept, some.held, some.unwatched, complete)
 
     def resnapshot(self, *, contents: bool = True) -> None:
         """Take the snapshot anew: what has changed since was changed by a person, and by no agent.
@@ -310,11 +312,6 @@ class ExternalChanges:
 
     def known_folder(self, path: WorkspacePath) -> Revision | None:
         return self._files.folders.get(path.root, {}).get(path.path)
-
-    def _figures(self) -> SnapshotStatus:
-        some, complete = self._files, self._files.started and self.has_read
-        files, kept = len(some), sum(state.size > 0 for _, state in some)
-        return SnapshotStatus(files, kept, files - kept, some.held, some.unwatched, complete)
 
     # -- what is different ----------------------------------------------------------------
 

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CACHES",
+    "COARSE",
     "PIPE",
     "CallFiles",
     "FileSnapshot",
@@ -60,7 +61,7 @@ __all__ = [
 ]
 
 _RACY: Final = 2 * 10**9  # nanoseconds in which a file may change twice under one stamp
-_COARSE: Final = 20 * 10**6  # nanoseconds by which times of files may be behind the clock
+COARSE: Final = 20 * 10**6  # nanoseconds by which times of files may be behind the clock
 _MOST_HIDDEN: Final = 1_000  # files of a folder that is ignored from now on, if all are looked for
 _MOST_NAMED: Final = 20_000  # files below the folders that a call may remove
 _UNWATCHED: Final = "not watched here: what changes in them is recorded"
@@ -300,7 +301,7 @@ class FileSnapshot:
 
     def check(self, cancelled: Callable[[], bool], *, keep: bool = False) -> RootEvents:
         """The entries touched since the last check; arguments and errors as for `RootWatcher.check`."""
-        self._began = time.time_ns() - _COARSE
+        self._began = time.time_ns() - COARSE
         return self.watcher.check(
             lambda name: name in self.stamps or self._overlooks(name), cancelled, keep=keep
         )

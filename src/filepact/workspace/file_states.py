@@ -96,11 +96,13 @@ class CallRange(NamedTuple):
     Attributes:
         since: Those that came before are left to be found by a later look.
         until: And those that came later; 0 for no end.
+        begun: What was made between that and `since` was made before, whatever else has become of it by now.
         claims: Whether those of a name count of which nobody can tell whether they came before.
     """
 
     since: int = 0
     until: int = 0
+    begun: int = 0
     claims: Callable[[WorkspacePath], bool] = lambda _path: True
 
 

@@ -388,7 +388,10 @@ def _taken_back(operation: Operation, store: JournalStore) -> list[Operation]:
     with suppress(FilepactError):
         if operation.kind == "restore":
             root = operation.changes.paths[0].root
-            after = _restored(operation, root, store)
+            try:
+                after = store.checkpoint(operation.target, root).seq
+            except NotFoundError:
+                after = store.operation(operation.target).seq - 1
             since = store.operations(root=root, after_seq=after, limit=None)
             back = [one for one in since if one.was_done and one.id != operation.id]
         else:
@@ -401,14 +404,6 @@ def _emptied(made: Operation, gone: Iterable[WorkspacePath]) -> Operation:
     """The operation that was taken back, with those folders made for it that lost an entry."""
     around = _around(gone)
     return replace(made, directories=tuple(one for one in made.directories if one in around))
-
-
-def _restored(operation: Operation, root: RootId, store: JournalStore) -> int:
-    """The place in the journal to which a restore leads back."""
-    try:
-        return store.checkpoint(operation.target, root).seq
-    except NotFoundError:
-        return store.operation(operation.target).seq - 1
 
 
 def remove_folders(

@@ -19,6 +19,7 @@ from filepact.fs.atomic import LARGEST
 from filepact.fs.kernel import place_of, same_places
 from filepact.fs.watch import Stamp, files_behind, is_later, moment, stamp_at
 from filepact.workspace.file_snapshot import (
+    COARSE,
     PIPE,
     FileSnapshot,
     RacyFiles,
@@ -140,9 +141,10 @@ class KnownFiles:
         return lambda path: free[path.root](path.path) and not self._was_made_before(path, span)
 
     def _was_made_before(self, path: WorkspacePath, span: CallRange) -> bool:
-        """Whether a folder is older than a time, so that somebody had made it before."""
-        root = self._guard.root_of(path.root)
-        return not span.claims(path) and 0 < (root.born(path.path, alone=False) or 0) <= span.since
+        """Whether a file or folder was made before a time, for certain or in doubt: a known one may have been moved since."""
+        since, _, begun, claims = span
+        born = (self._guard.root_of(path.root).born(path.path) or 0) if since > begun else 0
+        return 0 < born <= since - COARSE and (born > begun or not claims(path))
 
     def note_folders(self, changes: Iterable[FileChange]) -> None:
         """Know of the folders that have come, and of those no more that have gone, with those around files."""
@@ -419,7 +421,7 @@ class KnownFiles:
             span: Only those that changed then.
             ignored: Whether those count that are ignored, and known by their stamps alone.
         """
-        since, until, claims = span
+        since, until, _, claims, made = *span, CallRange(*span[:3])
         self.newly.clear()
         for root in self._guard.roots:
             _, suspects = self._look(root, lambda: False, keep=True, hidden=True)
@@ -441,7 +443,8 @@ class KnownFiles:
                 went = again and since and not later_than(*again, came=by_folder)
                 if stamp is None:
                     (before if went and by_folder else left).update(folders_above(name))
-                came, gone = other and stamp in brought, went and stamp is None
+                came, path = other and stamp in brought, WorkspacePath(root.path, name)
+                gone = went if stamp is None else not old and self._was_made_before(path, made)
                 if not gone and (not since or later_than(name, stamp, came=came)):
                     later.add(name)
                     moved |= {name: old} if old and other and not went else {}

@@ -212,8 +212,8 @@ class HookDaemon:
             self._untold.append(judge.CallMessage(session, _ANOTHER.format(self._roots[0])))
         host, self._above[session.id] = self._host(session.id, above), above
         if event.moment == "before":
-            unkept = self._before(desk, event, session, said, judges=judges, host=host, above=above)
-            key = session.id, event.call
+            key, times = (session.id, event.call), (heard, host, above)
+            unkept = self._before(desk, event, session, said, *times, judges=judges)
             if key in self._calls and not agent.tells_of_questions:
                 self._wait_for(key, heard, told=False)
             return agent.answer(said, f"{self._unwatched(desk, session)} {unkept}".strip())
@@ -283,10 +283,11 @@ class HookDaemon:
         event: HookEvent,
         session: Session,
         said: CallVerdict,
-        *,
-        judges: bool,
+        heard: int,
         host: HostProcess | None,
         above: tuple[HostProcess, ...],
+        *,
+        judges: bool,
     ) -> str:
         """Write down that a call begins, and what has changed until then; what a person is told of it."""
         does, workspace, desk.knew_nothing = event.does, desk.workspace, False
@@ -309,6 +310,7 @@ class HookDaemon:
             open_ended=does.open_ended,
             lone=event.lone,
             begun=self._clock(),
+            heard=heard,
             host=host,
             above=above,
             approved=not judges or said.verdict == "ask",
@@ -336,8 +338,7 @@ class HookDaemon:
         tells = call.command and call.host is not None and descendants(call.host[0])
         if told or tells:
             since, self._touched = heard if tells else 0, 0
-            call = replace(call, asked=True, questioned=True, since=since)
-            self._calls[key] = replace(call, asked_at=ticks_now())
+            self._calls[key] = replace(call, asked=True, asked_at=ticks_now(), since=since)
 
     def poll(self) -> bool:
         """Look whether commands run about which a person was asked; whether there are any."""
@@ -426,7 +427,8 @@ class HookDaemon:
         others = [one for one in self._calls.values() if one is not call]
         done: frozenset[WorkspacePath] = frozenset()
         for session, tool, wanted in shares(call, others):
-            span = CallRange(since, until, call.named if call.questioned else ALWAYS.claims)
+            claims = call.named if since > call.heard else ALWAYS.claims
+            span = CallRange(since, until, call.heard, claims)
             told, paths = desk.look(session, tool, wanted, span, approved=call.approved)
             self._untold += [replace(one, session=call.session) for one in told]
             done |= paths
@@ -591,10 +593,8 @@ class _Desk:
         Returns:
             What they are to be told, and the files.
         """
-        workspace, self.knew_nothing = self.workspace, False
-        found = workspace.external.detect(
-            session, tool=tool, wanted=wanted, span=span, approved=approved
-        )
+        external, self.knew_nothing = self.workspace.external, False
+        found = external.detect(session, tool=tool, wanted=wanted, span=span, approved=approved)
         paths = frozenset(found.touched).union(*(one.changes.paths for one in found.operations))
         propose = self.settings.hooks.unapproved == "propose"
-        return judge.unapproved(workspace, session, found, propose=propose), paths
+        return judge.unapproved(self.workspace, session, found, propose=propose), paths
