@@ -76,7 +76,10 @@ class Agents:
             default=0,
         )
         newest += after
+        anew = not path.exists()
         while not path.exists() or path.stat().st_ctime_ns <= newest:
+            if anew:  # So is its birth.
+                path.unlink(missing_ok=True)
             path.write_text(text)
         return path.stat().st_ctime_ns
 
@@ -557,6 +560,27 @@ def test_a_folder_of_a_person_stays_theirs_if_a_call_makes_something_in_it(agent
         workspace.undo_selected(PERSON, Selection(turn=NEWEST))
     assert {name for name in before if not (agents.root / name).exists()} == set()
     assert not (agents.root / "mine" / "new").exists()
+
+
+def test_what_a_command_moves_and_removes_without_naming_it_goes_back_also_if_a_person_was_asked(
+    agents,
+):
+    for name in ("d/a.txt", "e/b.txt", "e/c.txt"):
+        (agents.root / name).parent.mkdir(exist_ok=True)
+        (agents.root / name).write_text("by hand\n")
+    (agents.root / "empty").mkdir()
+    before = sorted(one.relative_to(agents.root) for one in agents.root.rglob("*"))
+    agents.tell("UserPromptSubmit")
+    agents.tell("PreToolUse", "Bash", command="make")
+    agents.tell("PermissionRequest", "Bash", command="make")
+    agents.now = agents.write("made.txt", "x", after=COARSE) + TICK + 5_000_000 - 1
+    (agents.root / "d").rename(agents.root / "moved")
+    (agents.root / "empty").rename(agents.root / "as empty")
+    (agents.root / "e" / "b.txt").unlink()
+    agents.tell("PostToolUse", "Bash", more={"duration_ms": 5}, command="make")
+    with agents.workspace() as workspace:
+        workspace.undo_selected(PERSON, Selection(turn=NEWEST))
+    assert sorted(one.relative_to(agents.root) for one in agents.root.rglob("*")) == before
 
 
 def test_what_a_person_makes_while_they_are_asked_stays_where_the_command_then_changes_it(agents):

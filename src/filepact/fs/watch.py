@@ -316,7 +316,8 @@ def is_later(
     # Most are not there, which is told sooner than by opening what they lie in.
     found = (stamp_at(root, one, folder=True) for one in above if root.glance(one))
     times = (one[2:4] for one in found if one)
-    later = (changed > since and (sure or changed != modified) for modified, changed in times)
+    doubts = came and not sure
+    later = (now > since and not (doubts and now == modified) for modified, now in times)
     return any(later) if came else next(later, False)
 
 

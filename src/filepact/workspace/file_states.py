@@ -13,7 +13,7 @@ from filepact.domain.protected import is_agent_log
 from filepact.errors import FilepactError, PathBlockedError, ReadFailedError
 from filepact.fs.watch import folder_sign, is_gone, stamp_at, stamps_at
 from filepact.text.secrets import holds_private_key
-from filepact.workspace.file_snapshot import files_below, is_racy, unkept_state
+from filepact.workspace.file_snapshot import COARSE, files_below, is_racy, unkept_state
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator
@@ -36,6 +36,7 @@ __all__ = [
     "free_among",
     "keep_copy",
     "kept_state",
+    "made_before",
     "read_state",
     "unread",
 ]
@@ -309,6 +310,16 @@ def kept_state(
         return state
     packed = compress(contents.data, _LEVEL)
     return state._replace(revision=contents.revision, packed=packed, held=0)
+
+
+def made_before(guard: Guard, path: WorkspacePath, span: CallRange) -> bool:
+    """Whether a file or folder was made before a time, or may have got its name before, and a name in it since."""
+    (since, _, begun, claims), root = span, guard.root_of(path.root)
+    born = (root.born(path.path) or 0) if since > begun else 0
+    if not 0 < born <= since - COARSE or born > begun or claims(path):
+        return begun < born <= since - COARSE
+    held = root.glance(path.path)
+    return bool(held and held[2] == held[3])
 
 
 def free_among(

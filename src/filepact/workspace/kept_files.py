@@ -19,7 +19,6 @@ from filepact.fs.atomic import LARGEST
 from filepact.fs.kernel import place_of, same_places
 from filepact.fs.watch import Stamp, files_behind, is_later, moment, stamp_at
 from filepact.workspace.file_snapshot import (
-    COARSE,
     PIPE,
     FileSnapshot,
     RacyFiles,
@@ -35,6 +34,7 @@ from filepact.workspace.file_states import (
     free_among,
     keep_copy,
     kept_state,
+    made_before,
     read_state,
 )
 from filepact.workspace.folder_steps import FolderChange, folder_at, folders_above, same_rights
@@ -138,13 +138,7 @@ class KnownFiles:
     def was_free(self, span: CallRange) -> Callable[[WorkspacePath], bool]:
         """Tells of a file or folder whether there was none at the last look by now, nor before a time, for certain."""
         free = {root: snapshot.was_free for root, snapshot in self._snapshots.items()}
-        return lambda path: free[path.root](path.path) and not self._was_made_before(path, span)
-
-    def _was_made_before(self, path: WorkspacePath, span: CallRange) -> bool:
-        """Whether a file or folder was made before a time, for certain or in doubt: a known one may have been moved since."""
-        since, _, begun, claims = span
-        born = (self._guard.root_of(path.root).born(path.path) or 0) if since > begun else 0
-        return 0 < born <= since - COARSE and (born > begun or not claims(path))
+        return lambda path: free[path.root](path.path) and not made_before(self._guard, path, span)
 
     def note_folders(self, changes: Iterable[FileChange]) -> None:
         """Know of the folders that have come, and of those no more that have gone, with those around files."""
@@ -187,7 +181,7 @@ class KnownFiles:
                     continue
                 path = WorkspacePath(root, name)
                 went = span.since and now is None and self.has_gone(path)
-                if went or (was is None and self._was_made_before(path, span)):
+                if went or (was is None and made_before(self._guard, path, span)):
                     continue
                 held = of.glance(name) if now is not None else ()
                 later, late = (
@@ -444,7 +438,7 @@ class KnownFiles:
                 if stamp is None:
                     (before if went and by_folder else left).update(folders_above(name))
                 came, path = other and stamp in brought, WorkspacePath(root.path, name)
-                gone = went if stamp is None else not old and self._was_made_before(path, made)
+                gone = went if stamp is None else not old and made_before(self._guard, path, made)
                 if not gone and (not since or later_than(name, stamp, came=came)):
                     later.add(name)
                     moved |= {name: old} if old and other and not went else {}
