@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gateway_running import Client, RunningGateway, children
+from gateway_running import Client, RunningGateway, children, in_thread
 from tests.faces.small_server import wait_for
 from tests.postgres import Server, binaries
 from tests.postgres import server as database
@@ -51,6 +51,33 @@ def test_workers_end_with_their_gateway(base: Path):
     there = children(running.process.pid)
     assert running.end() == 0
     assert [one for one in there if os.path.exists(f"/proc/{one}")] == []
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_who_loses_its_terminal_ends_as_on_sigterm(base: Path, workers: str):
+    running = RunningGateway(base, [str(base / "root"), "--workers", workers])
+    client = running.opened()
+    path = f"hung-up-{workers}.txt"
+    asked = [in_thread(lambda: appended(client, path)) for _ in range(20)]
+    there = {running.process.pid, *children(running.process.pid)}
+    for one in there:
+        os.kill(one, signal.SIGHUP)  # as a terminal does it
+    assert running.process.wait(60) == 0
+    done = [one() for one in asked].count("done")
+    file = base / "root" / path
+    assert (file.read_text().count("x") if file.exists() else 0) == done
+    assert running.end() == 0
+
+
+def appended(client: Client, path: str) -> str:
+    """What is told of a line that is added."""
+    try:
+        answer = client.call(
+            "write_file", id_=os.urandom(8).hex(), path=path, content="x\n", append=True
+        )
+    except OSError:
+        return "not taken any more"
+    return "done" if answer.status == 200 and not answer.result["isError"] else "refused"
 
 
 def test_workers_that_nobody_watches_over_end_and_give_the_address_back(base: Path):

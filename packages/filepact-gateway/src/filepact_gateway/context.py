@@ -143,8 +143,7 @@ class RequestContext:
     @property
     def waits(self) -> bool:
         """Whether the answer needs the tools, which may take their time."""
-        method: str = self.message["method"]
-        return method.startswith("tools/")
+        return str(self.message["method"]).startswith("tools/")
 
     @property
     def looks_up(self) -> bool:

@@ -73,11 +73,13 @@ class LimitChecks:
             RateLimitedError: It is more than is allowed within a minute.
         """
         now = self._clock()
+        # What is larger than a minute's bytes would never be taken: it waits for a full bucket.
+        wanted = min(size, self._most)
         uses: list[_Use] = []
         for key, calls in self._keys(session, user):
             use = self._use(key, now, calls)
             uses.append(use)
-            short = max(_wait(1 - use.calls, calls), _wait(self._excess(use, size), self._most))
+            short = max(_wait(1 - use.calls, calls), _wait(wanted - use.bytes, self._most))
             if short > 0:
                 raise RateLimitedError(
                     f"this {key[0]} has sent too much within a minute",
@@ -129,10 +131,6 @@ class LimitChecks:
         """Whose use a call counts for, with the calls that they may make within a minute."""
         own = [(("session", session), self._limits.session_calls)] if session else []
         return [*own, (("user", user), self._limits.user_calls)]
-
-    def _excess(self, use: _Use, size: int) -> float:
-        # What is larger than a minute's bytes would never be taken: it waits for a full bucket.
-        return min(size, self._most) - use.bytes
 
     def _use(self, key: tuple[str, str], now: float, calls: int) -> _Use:
         use = self._uses.get(key)

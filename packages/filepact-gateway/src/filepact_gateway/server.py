@@ -61,9 +61,8 @@ class GatewaySockets:
 
     def close(self) -> None:
         """Listen no more."""
-        for one in (self.main, self.health):
-            if one is not None:
-                one.close()
+        for one in filter(None, (self.main, self.health)):
+            one.close()
 
 
 def listen(address: tuple[str, int]) -> socket.socket:
@@ -144,9 +143,8 @@ class _Health:
         if request.path == "/healthz":
             return HttpAnswer(200, b"ok\n", media="text/plain")
         if request.path == "/readyz":
-            ready = self._ready()
-            said = b"ready\n" if ready else b"not ready\n"
-            return HttpAnswer(200 if ready else 503, said, media="text/plain")
+            status, said = (200, b"ready\n") if self._ready() else (503, b"not ready\n")
+            return HttpAnswer(status, said, media="text/plain")
         if request.path == "/metrics":
             text = self._metrics.text().encode()
             return HttpAnswer(200, text, media="text/plain; version=0.0.4; charset=utf-8")
@@ -255,8 +253,8 @@ class GatewayWorker:
         self._watching = _Server(_config(health, H11Protocol, 1.0))
 
     def serve(self) -> None:
-        """Serve until this process gets SIGTERM or SIGINT; then calls in flight are finished."""
-        asyncio.run(self.run(signals=(signal.SIGTERM, signal.SIGINT)))
+        """Serve until this process gets one of the `_ends`; then calls in flight are finished."""
+        asyncio.run(self.run(signals=_ends()))
 
     def end(self) -> None:
         """Take nothing more, and end when what is in flight is done; in the event loop."""
@@ -292,6 +290,12 @@ class GatewayWorker:
                 await health
 
 
+def _ends() -> tuple[signal.Signals, ...]:
+    """The signals that end a gateway; a lost terminal only where that is not to be outlasted."""
+    lost = () if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else (signal.SIGHUP,)
+    return signal.SIGTERM, signal.SIGINT, *lost
+
+
 def _config(application: ASGIApp, protocol: Any, drain: float) -> Config:
     return Config(
         application,
@@ -321,7 +325,7 @@ def run_workers(
     drain: float,
     look: float = _LOOK,
 ) -> bool:
-    """Run workers until this process gets SIGTERM or SIGINT; one that fails, or hangs, is started anew.
+    """Run workers until this process gets one of the `_ends`; one that fails, or hangs, is started anew.
 
     Args:
         links: What they are told; for as many as there are to be.
@@ -342,7 +346,7 @@ def run_workers(
         ending = True
 
     signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
-    before = {one: signal.signal(one, end) for one in (signal.SIGTERM, signal.SIGINT)}
+    before = {one: signal.signal(one, end) for one in _ends()}
     before[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, lambda *_: None)
     running: dict[int, int] = {}
     due: dict[int, float] = dict.fromkeys(range(links.workers), 0.0)
@@ -411,7 +415,7 @@ def _fork(number: int, work: Callable[[int], None], pipe: Sequence[int], links: 
     code = 1
     try:
         signal.set_wakeup_fd(-1)
-        for one in (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD):
+        for one in (*_ends(), signal.SIGCHLD):
             signal.signal(one, signal.SIG_DFL)
         for end in pipe:
             os.close(end)
