@@ -295,6 +295,16 @@ PATCH = """*** Begin Patch
             "codex",
             {"tool_name": "Bash", "tool_input": {"command": f"apply_patch <<'E'\n{PATCH}\nE"}},
         ),
+        ("codex", {"tool_name": "apply_patch", "tool_input": {"command": ["apply_patch", PATCH]}}),
+        ("codex", {"tool_name": "apply_patch", "tool_input": {"args": {"content": PATCH}}}),
+        ("codex", {"tool_name": "apply_patch", "tool_input": ["apply_patch", PATCH]}),
+        (
+            "codex",
+            {
+                "tool_name": "patch",
+                "tool_input": {"path": ".env", "patch": "@@ -1 +1 @@\n-a\n+b\n"},
+            },
+        ),
         ("opencode", {"tool": "apply_patch", "args": {"patchText": PATCH}}),
         ("copilot", {"toolName": "apply_patch", "toolArgs": PATCH}),
         ("copilot", {"toolName": "create", "toolArgs": json.dumps({"path": ".env.production"})}),
@@ -306,6 +316,18 @@ def test_every_file_of_a_patch_is_judged(root, daemon, agent, facts):
     said = json.loads(daemon.answer(agent, data, names[agent]).out)
     said = said.get("hookSpecificOutput", said)
     assert said.get("permissionDecision", said.get("decision")) in ("deny", "ask")
+
+
+def test_a_patch_within_a_list_is_that_of_a_text_and_one_that_is_empty_names_nothing():
+    sent = ({"command": PATCH}, {"command": ["apply_patch", PATCH]})
+    plain, listed = (
+        read_event(AGENTS["codex"], event("PreToolUse", "apply_patch", **one)).does for one in sent
+    )
+    assert plain.uses == listed.uses
+    assert not plain.envelope
+    assert not listed.envelope
+    empty = read_event(AGENTS["codex"], event("PreToolUse", "apply_patch", command="")).does
+    assert empty.uses == ()
 
 
 def test_a_patch_that_cannot_be_read_is_judged_by_the_names_in_it():

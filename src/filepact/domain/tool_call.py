@@ -257,7 +257,6 @@ def read_tool_call(tool: str, arguments: object) -> ToolCall:
 def _read(tool: str, deed: Deed | None, given: dict[str, Any]) -> ToolCall:
     if deed == "write" and given.get("command") == "view":
         deed = "read"
-    text = next((given[key] for key in _PATCHES if isinstance(given.get(key), str)), "")
     commands = () if deed in ("nothing", "read", "list", "search") else tuple(named_commands(given))
     if deed == "run" or (deed is None and _verbs(tool) & _RUNS):
         more = [
@@ -270,16 +269,17 @@ def _read(tool: str, deed: Deed | None, given: dict[str, Any]) -> ToolCall:
         ]
         commands = tuple(dict.fromkeys((*commands, *more)))
     start = next((one for key in _STARTS for one in _texts(given.get(key))), "")
-    envelopes: list[tuple[str, str]] = []
+    envelopes = [(one, "") for _key, one in _leaves(given)] if deed == "patch" else []
     for one in commands if deed == "run" else ():
         if "*** Begin Patch" in one or "+++ " in one:
             read = read_command(one)
             bases = (read.begins,) if read.begins else ("", *read.folders[:_MOST_BASES])
             envelopes += [(patch, join(start, base)) for patch in read.patches for base in bases]
     searches: tuple[FileSearch, ...] = ()
-    patches = dict.fromkeys([(text, "")] if deed == "patch" else envelopes)
     uses = [
-        one._replace(path=join(base, one.path)) for text, base in patches for one in _patched(text)
+        one._replace(path=join(base, one.path))
+        for text, base in dict.fromkeys(envelopes)
+        for one in _patched(text)
     ]
     if deed in ("list", "search"):
         searches = _searches(deed, given)
@@ -293,7 +293,7 @@ def _read(tool: str, deed: Deed | None, given: dict[str, Any]) -> ToolCall:
         uses += [FileAccess(path, action, missing) for path in named_paths(given)]
     elif deed == "nothing":
         uses += [FileAccess(path, "read") for _key, one in _leaves(given) if (path := path_of(one))]
-    elif deed is None:
+    elif deed is None or (deed == "patch" and not uses):
         uses += _named(tool, given)
     return ToolCall(
         tool,
@@ -303,7 +303,7 @@ def _read(tool: str, deed: Deed | None, given: dict[str, Any]) -> ToolCall:
         () if deed == "patch" else commands,
         start if deed == "run" else "",
         "names more files than can be asked about" if len(set(uses)) > MOST_NAMES else "",
-        bool(envelopes),
+        deed == "run" and bool(envelopes),
     )
 
 
