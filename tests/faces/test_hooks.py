@@ -277,6 +277,31 @@ def test_other_commands_are_not(before, command):
     assert before("Bash", command=command)[0] == ""
 
 
+@pytest.mark.parametrize("tool", ["Bash", "mcp__machine__run_command", "exec"])
+@pytest.mark.parametrize(
+    ("given", "verdict"),
+    [
+        ({"command": "cat", "args": [".env"]}, "deny"),
+        ({"command": "cat", "arguments": ["-n", 5, ".env"]}, "deny"),
+        ({"cmd": "cat", "argv": [".env"]}, "deny"),
+        ({"command": "cat", "args": ".env"}, "deny"),
+        ({"command": "bash", "args": ["-c", "cat .env"]}, "deny"),
+        ({"command": '["cat", ".env"]'}, "deny"),
+        ({"command": "run", "arguments": '{"command": "cat .env"}'}, "deny"),
+        ({"commands": ["ls", "cat .env"]}, "deny"),
+        ({"command": "cp", "args": ["a.txt", ".git/hooks/pre-commit"]}, "deny"),
+        ({"command": "npm", "args": ["run", "build"]}, ""),
+        ({"command": "ls", "args": []}, ""),
+    ],
+)
+def test_a_program_and_its_words_are_one_command(before, tool, given, verdict):
+    assert before(tool, **given)[0] in ((verdict, "ask") if verdict else ("",))
+
+
+def test_words_of_a_program_that_are_a_message_name_nothing(before):
+    assert before("Bash", command="git", args=["commit", "-m", "on .env"])[0] == ""
+
+
 PATCH = """*** Begin Patch
 *** Update File: a.txt
 @@

@@ -194,6 +194,7 @@ _FOLDERS: Final = words("path paths dir_path dirPath directory folder dir target
 _COMMANDS: Final = words(
     "command cmd commands script shell shell_command shellCommand code bash chars argv"
 )
+_PROGRAMS: Final = ("program", "executable", "cmd", "command")
 _STARTS: Final = (
     "workdir",
     "cwd",
@@ -334,22 +335,21 @@ def opened(value: object, key: str = "") -> object:
 def named_commands(given: object) -> Iterator[str]:
     """The commands in arguments, at any depth, each as a shell would be given it."""
     if isinstance(given, dict):
-        for key, value in given.items():
-            if key in _COMMANDS and isinstance(value, str):
-                yield value
-            elif key in (*_COMMANDS, "args", "arguments") and _is_argv(value):
-                program = given.get("program") or given.get("executable") or given.get("cmd")
-                begins = key in ("args", "arguments") and isinstance(program, str)
-                yield shlex.join([str(program), *value] if begins else value)
+        begins = next((given[key] for key in _PROGRAMS if isinstance(given.get(key), str)), "")
+        for key, sent in given.items():
+            value = opened(sent, key)
+            words = value if isinstance(value, list) else [value]
+            plain = bool(words) and all(isinstance(one, str | int | float) for one in words)
+            follows = key in ("args", "arguments", "argv") and (bool(begins) or words is value)
+            if plain and (follows or key in _COMMANDS):
+                line = value if isinstance(value, str) else shlex.join(map(str, words))
+                yield f"{begins} {line}".strip() if follows else line
+                yield from map(str, words if key == "commands" else ())
             else:
-                yield from named_commands(opened(value, key))
+                yield from named_commands(value)
     elif isinstance(given, list):
         for one in given:
             yield from named_commands(one)
-
-
-def _is_argv(value: object) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(one, str) for one in value)
 
 
 def _searches(deed: Deed, given: dict[str, Any]) -> tuple[FileSearch, ...]:
