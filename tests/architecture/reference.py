@@ -404,7 +404,7 @@ def _proof(server: Any) -> str:
         return f"probe; where it knows none, {steps}" if server.quiet else "probe"
     if server.ordered:
         return "order"
-    return steps if server.quiet else "version"
+    return "version" if server.once else steps
 
 
 def _held_to(server: str) -> str:

@@ -51,35 +51,49 @@ def state(pool: ServerPool) -> str:
 
 
 @pytest.mark.parametrize(
-    ("orders", "fields", "confirmed_by"),
+    ("orders", "fields", "confirmed_by", "whole"),
     [
-        ({}, {}, "pull"),
-        ({"utf8": True}, {}, "pull"),
-        ({"late_pull": True}, {}, "pull"),
-        ({"busy": 3}, {}, "pull"),
-        ({"modified": 2}, {}, "pull"),
-        ({"flood": 20_000}, {}, "pull"),
-        ({"loud": 1_000}, {}, "pull"),
-        ({"first_words": "starting up\n"}, {}, "pull"),
-        ({"kind": "push"}, {}, "version"),
-        ({"kind": "push"}, {"quiet": 0.05}, "version"),
-        ({"kind": "push", "versions": False, "symbols": True}, {"ordered": True}, "order"),
-        ({"kind": "push"}, {"probe": "probe"}, "version"),
-        ({"kind": "push", "versions": False}, {"probe": "probe"}, "probe"),
-        ({"kind": "push", "knows": []}, {"probe": "probe"}, "version"),
-        ({"kind": "push"}, {"probe": "probe files"}, "probe"),
-        ({"kind": "push", "crossing": 2}, {"probe": "probe files"}, "probe"),
+        ({}, {}, "pull", True),
+        ({"utf8": True}, {}, "pull", True),
+        ({"late_pull": True}, {}, "pull", True),
+        ({"busy": 3}, {}, "pull", True),
+        ({"modified": 2}, {}, "pull", True),
+        ({"flood": 20_000}, {}, "pull", True),
+        ({"loud": 1_000}, {}, "pull", True),
+        ({"first_words": "starting up\n"}, {}, "pull", True),
+        ({"kind": "push"}, {}, "version", False),
+        ({"kind": "push"}, {"once": True}, "version", True),
+        ({"kind": "push"}, {"quiet": 0.05}, "version", False),
+        ({"kind": "push", "versions": False, "symbols": True}, {"ordered": True}, "order", True),
+        ({"kind": "push"}, {"probe": "probe"}, "version", True),
+        ({"kind": "push", "versions": False}, {"probe": "probe"}, "probe", True),
+        ({"kind": "push", "knows": []}, {"probe": "probe"}, "version", False),
+        ({"kind": "push"}, {"probe": "probe files"}, "probe", True),
+        ({"kind": "push", "crossing": 2}, {"probe": "probe files"}, "probe", True),
     ],
 )
 def test_diagnostics_come_with_the_way_they_are_known(
-    start: Callable[..., ServerPool], tmp_path: Path, orders: dict, fields: dict, confirmed_by: str
+    start: Callable[..., ServerPool],
+    tmp_path: Path,
+    orders: dict,
+    fields: dict,
+    confirmed_by: str,
+    whole: bool,
 ) -> None:
     pool = start(orders, **fields)
     for text, count in (("wrong\nwrong", 2), ("right", 0), ("wrong", 1), ("wrong", 1)):
         report = ask(pool, tmp_path, text)
         assert len(report.diagnostics) == count
         assert report.confirmed_by == confirmed_by
-        assert report.fresh
+        assert (report.fresh, report.complete) == (True, whole)
+
+
+def test_a_server_that_tells_of_a_text_in_parts_has_not_told_all_with_the_first(
+    start: Callable[..., ServerPool], tmp_path: Path
+) -> None:
+    # It says at first that all is well, under the number of the very text.
+    report = ask(start({"kind": "push", "symbols": True, "slow": 0.3}), tmp_path, "wrong")
+    assert (report.diagnostics, report.confirmed_by, report.complete) == ((), "version", False)
 
 
 def test_a_server_that_is_slow_to_answer_has_to_be_quiet_for_longer(

@@ -36,7 +36,11 @@ WAYS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
         {"kind": "none", "tsserver": "late"},
         {"diagnostics": "tsserver"},
     ),
-    "versions": ("version", {"kind": "push", "late": "late", "newest": True}, {"sync": ALONE}),
+    "versions": (
+        "version",
+        {"kind": "push", "late": "late", "newest": True},
+        {"once": True, "sync": ALONE},
+    ),
     "one list for the last text": (
         "order",
         {**PUSH, "late": "late", "newest": True},

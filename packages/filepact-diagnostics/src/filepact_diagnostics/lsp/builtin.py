@@ -142,11 +142,7 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
         "files": {"*.css": "css", "*.scss": "scss", "*.less": "less"},
         "install": _NPM_EXTRACTED,
         "first": 5,
-        "settings": {
-            "css": {"validate": True},
-            "scss": {"validate": True},
-            "less": {"validate": True},
-        },
+        "settings": {one: {"validate": True} for one in ("css", "scss", "less")},
         "sync": _SINGLE,
     },
     "html": {
@@ -185,6 +181,7 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
         "install": "npm install -g bash-language-server, and shellcheck",
         "needs": ["shellcheck"],
         "diagnostics": "push",
+        "once": True,
         "first": 5,
         "settings": {"bashIde": {"backgroundAnalysisMaxFiles": 0}},
         "sync": _SINGLE,
@@ -268,11 +265,7 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
     },
     "roslyn": {
         "command": [
-            "roslyn-language-server",
-            "--stdio",
-            "--autoLoadProjects",
-            "--logLevel",
-            "Warning",
+            *("roslyn-language-server", "--stdio", "--autoLoadProjects", "--logLevel", "Warning")
         ],
         "files": _CSHARP,
         # Projects are loaded by running their build.

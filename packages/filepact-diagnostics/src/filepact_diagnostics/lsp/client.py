@@ -210,7 +210,8 @@ class LanguageClient:
         path, unit = document.path, self.capabilities.unit
         found, whole = read_diagnostics(path, document.text, items, unit, spec.name, spec.endings)
         reason = "" if is_proof(confirmed_by) else _UNPROVEN
-        whole &= not (reason or (spec.quiet and confirmed_by == "version"))
+        once = spec.once or (self._probing and not spec.quiet)
+        whole &= not reason and (once or confirmed_by != "version")
         told = FileDiagnostics(spec.name, path, found, confirmed_by, reason, whole, seconds)
         return told.limited(self._limits.get(path))
 

@@ -124,11 +124,12 @@ class ServerSpec:
         ordered: Whether it publishes without saying about which version, but checks one text after
             the other and only the last that it has, each time that it is sent one: so a list that
             comes once it has read a text is about that text.
+        once: Whether it publishes all that it finds in a text in one list; where it does not, one that
+            names the text's version may lack what comes later, and counts as incomplete.
         reading: What stands in the title of the progress that it tells of while it reads the project,
             as it does after its start; what it says before the end counts for nothing.
         quiet: Seconds without a further publication after which a list is told, for servers that
-            prove nothing; such a list does not count as fresh.  Of one that names versions, how
-            long it is given for more; the list counts as incomplete then.
+            prove nothing; such a list does not count as fresh.  Others are given so long for more.
         first: Seconds that the first diagnostics of a project may take.
         sync: What makes it see a change.
         alone: Requests of which it answers one at a time, and that must not be cancelled.
@@ -169,6 +170,7 @@ class ServerSpec:
     asking: Asking = "pull"
     probe: str = ""
     ordered: bool = False
+    once: bool = False
     reading: str = ""
     quiet: float = 0.0
     first: float = 10.0
@@ -324,6 +326,7 @@ def _server(table: _Table, old: ServerSpec | None, *, named: bool, sound: bool) 
         table.one_of("diagnostics", get_args(Asking), old.asking),
         table.text("probe", old.probe),
         table.truth("ordered", default=old.ordered),
+        table.truth("once", default=old.once),
         table.text("reading", old.reading),
         table.seconds("quiet", old.quiet),
         table.seconds("first", old.first),
