@@ -753,3 +753,43 @@ def test_a_whole_text_that_has_lines_of_somebody_by_chance_does_not_take_back_wh
 ):
     outcome, text = world.run(Stale("", "py", read, now, "write_file", {"content": mine}, None))
     assert outcome == "refused", text
+
+
+_PASS, _ON = "def a():\n    pass\n", "[s]\nz = 1\non = true\n"
+_LIST = "## A\n\n- one\n- fix\n"
+
+
+@pytest.mark.parametrize(
+    ("read", "last", "changed", "put"),
+    [
+        pytest.param(
+            _PASS, "    pass\n", "    return 1\n", "\n\ndef b():\n    pass\n", id="function"
+        ),
+        pytest.param(_ON, "on = true\n", "on = false\n", "\n[c]\ng = 2\non = true\n", id="table"),
+        pytest.param(_LIST, "- fix\n", "- fixed\n", "\n## B\n\n- two\n- fix\n", id="section"),
+    ],
+)
+@pytest.mark.parametrize("tool", ["write_file", "edit_file", "patch_apply"])
+def test_what_is_put_at_the_end_does_not_take_a_last_line_that_somebody_changed(
+    world: World, tool: str, read: str, last: str, changed: str, put: str
+):
+    patch = f"@@\n {last}{''.join(f'+{one}' for one in put.splitlines(keepends=True))}"
+    arguments = {
+        "write_file": {"content": read + put},
+        "edit_file": {"old_string": last, "new_string": last + put},
+        "patch_apply": {
+            "patch": f"*** Begin Patch\n*** Update File: {{path}}\n{patch}*** End Patch"
+        },
+    }[tool]
+    now = read.replace(last, changed)
+    assert world.run(Stale("", "txt", read, now, tool, arguments, now + put))[0] == "right"
+
+
+def test_what_was_taken_from_the_end_comes_back_there_though_the_last_line_was_changed(
+    world: World,
+):
+    from filepact.text.edit import merge  # noqa: PLC0415 - undo and approvals merge by it
+
+    put = "\n[c]\ng = 2\non = true\n"
+    now = _ON.replace("true", "false")
+    assert merge(_ON, _ON + put, now).text == now + put

@@ -293,7 +293,7 @@ def _settle(regions: list[DiffRange], old: Sequence[str], new: Sequence[str]) ->
 
 def other_cuts(
     lines: Sequence[str], start: int, size: int, up: int, down: int
-) -> Iterator[tuple[int, tuple[int, int]]]:
+) -> Iterator[tuple[int, tuple[int, int, bool]]]:
     """How far a stretch of lines may be cut elsewhere in the same text, first down, and the cost of each cut."""
     for way, most in ((1, down), (-1, up)):
         for shift in range(way, way * (most + 1), way):
@@ -303,15 +303,15 @@ def other_cuts(
             yield shift, cut_cost(lines, start + shift, size)
 
 
-def cut_cost(lines: Sequence[str], start: int, size: int) -> tuple[int, int]:
+def cut_cost(lines: Sequence[str], start: int, size: int) -> tuple[int, int, bool]:
     """The cost of cutting before ``start`` and after ``size`` lines; smaller reads better."""
     indent, blanks = 0, 0
     for place in (start, start + size):
-        line = lines[place][:200] if place < len(lines) else ""
-        body = line.lstrip(" \t")
-        indent += len(line) - len(body) if body.strip() else (60 if line else 0)
+        # Blank lines are as deep as what follows: a block that was put at the end begins with them.
+        line = next(filter(str.strip, (one[:200] for one in lines[place : place + 4])), "")
+        indent += len(line) - len(line.lstrip(" \t"))
         blanks -= place > 0 and not lines[place - 1][:200].strip()
-    return indent, blanks
+    return indent, blanks, start + size < len(lines)
 
 
 def edit_distance(one: str, other: str, most: int) -> int | None:

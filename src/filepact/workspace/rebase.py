@@ -40,8 +40,8 @@ from filepact.text.confusables import shown_name
 from filepact.text.diff import unified
 from filepact.text.diff_lines import cut_diff
 from filepact.text.edit import TextRequest, merge
-from filepact.text.landmarks import lost_place
-from filepact.text.lines import line_ends, with_line_ends_of
+from filepact.text.landmarks import has_slid, lost_place
+from filepact.text.lines import line_ends, split_lines, with_line_ends_of
 from filepact.values import dataclass, replace
 from filepact.workspace.documents import DocumentCache
 from filepact.workspace.folder_steps import same_rights, turning_above
@@ -570,7 +570,8 @@ def _merge(before: bytes, after: bytes, now: Document, shown: str) -> bytes:
     like = present.text if line_ends(base.text) == line_ends(wanted.text) else ""
     known, mine = (with_line_ends_of(like, one.text) for one in (base, wanted))
     merged = merge(known, mine, present.text)
-    if merged.text is None:
+    whole = (0, len(split_lines(known)), len(split_lines(mine)))
+    if merged.text is None or has_slid(known, mine, present.text, [whole]):
         raise _stale(
             shown,
             f"the same lines were changed meanwhile.\nWhat happened since:\n{_difference(before, now.data, shown)}\n"

@@ -222,14 +222,13 @@ def _made_of(before: bytes, edits: Sequence[HookEdit]) -> bytes | None:
     except UnicodeDecodeError:
         return None
     for old, new, everywhere in edits:
-        if "\\" in new:
-            return None  # Gemini CLI takes escapes out of what was sent.
+        # Gemini CLI takes escapes out; Claude Code a break with a text that goes, and so makes the next line a remark.
+        if "\\" in new or (old and not new and old[-1] != "\n" and f"{old}\n" in text):
+            return None
         if old is None:
             text = new
         elif not old or text.count(old) < 1 or (text.count(old) > 1 and not everywhere):
             return None
-        elif not new and old[-1] != "\n" and f"{old}\n" in text:
-            return None  # Claude Code takes the line break as well, and so the next line into a remark.
         else:
             text = text.replace(old, new)
     return text.encode("utf-8", "surrogatepass")
