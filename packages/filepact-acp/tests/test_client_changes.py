@@ -4,6 +4,7 @@ import asyncio
 import json
 
 import pytest
+from acp import RequestError
 
 from filepact.acp import ClientFileSystem
 from filepact.errors import FilepactError, InvalidParamsError, NoChangeError, NotFoundError
@@ -166,6 +167,25 @@ def test_what_waits_for_a_person_is_told_and_so_is_what_becomes_of_it(tmp_path, 
     assert [(one.state, one.id) for one in listed] == [("pending", scene.told[0].id)]
     assert scene.told[0].id == scene.told[1].id
     assert "+1" in scene.told[1].receipt.diff
+
+
+def test_what_was_allowed_and_cannot_be_done_any_more_waits_no_more(tmp_path, work):
+    async def ask(_question):
+        (work / "a.txt").write_text("typed\n")
+        return True
+
+    async def plot():
+        await scene.start("s1")
+        assert (await scene.files.read_text_file("s1", str(work / "a.txt"))).content == "0\n"
+        with pytest.raises(RequestError) as refused:
+            await scene.write("a.txt", "1\n")
+        assert refused.value.data["errorKind"] == "stale"
+        assert (await scene.files.read_text_file("s1", str(work / "a.txt"))).content == "typed\n"
+
+    (work / "a.txt").write_text("0\n")
+    scene = Scene(tmp_path, mode="preview", ask=ask)
+    play(scene, plot)
+    assert [one.state for one in scene.told] == ["pending", "refused"]
 
 
 def test_a_change_that_is_left_waiting_stays_so(tmp_path, work):

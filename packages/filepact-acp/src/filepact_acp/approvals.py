@@ -13,7 +13,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.domain.operation import PREVIEW_MODE, Actor, Approval, Session, moment
-from filepact.errors import FilepactError, NotFoundError, UserDeniedError
+from filepact.errors import FilepactError, NotFoundError, StaleFileError, UserDeniedError
 from filepact.text.confusables import readable, visible
 from filepact.text.diff import unified
 from filepact.text.diff_lines import cut_diff
@@ -380,7 +380,9 @@ class ApprovalRequest:
 
         Raises:
             UserDeniedError: They refused the change, and it waits no more.
-            FilepactError: It cannot be done any more; it waits as before.
+            StaleFileError: Its lines were changed meanwhile; it waits no more, so that the agent reads what the
+                file holds and not what it has proposed.
+            FilepactError: It cannot be done now; it waits as before.
         """
         item = self._item or self._look()
         if not allowed:
@@ -396,7 +398,11 @@ class ApprovalRequest:
         self._also = ()
         name, chosen = self._part or ("", ())
         for _ in range(_TRIES):
-            result = self._review.decide(item, chosen or _numbers(item), by=self._covering)
+            try:
+                result = self._review.decide(item, chosen or _numbers(item), by=self._covering)
+            except StaleFileError:
+                self.withdraw(self._person.actor, "allowed, and its lines were changed meanwhile")
+                raise
             if result.receipt is not None:
                 told = f"The person has allowed only {name}; what is left waits as {result.waits}."
                 notes = (*result.receipt.notes, *([told] if name else []))
