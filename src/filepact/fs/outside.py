@@ -44,7 +44,8 @@ def replace_outside(path: str, data: bytes | None, *, expected: bytes | None, to
         if missing and data is not None:
             folder.make_directories("/".join(missing))
         place = "/".join([*missing, name])
-        found, held = folder.place(place), None
+        found = folder.place(place)
+        held = None
         if found.kind != "missing":
             if not found.mode & 0o222:
                 raise WriteFailedError(

@@ -131,7 +131,8 @@ def _check_windows(path: str) -> None:
         raise _form(path, "names a stream of a file, or a drive's current folder")
     if bad := _RESERVED.search(rest):
         raise _form(path, f"contains {_described(bad[0])}, which no name may contain")
-    parts, depth = re.split(r"[\\/]+", rest), 0
+    parts = re.split(r"[\\/]+", rest)
+    depth = 0
     for part in parts:
         depth += {"": 0, ".": 0, "..": -1}.get(part, 1)
         if depth < 0:

@@ -224,7 +224,8 @@ class TrigramIndex:
 
     def _with(self, literal: bytes) -> list[int]:
         room = max(self.size, 1)
-        out, count = (ctypes.c_uint32 * room)(), 0
+        out = (ctypes.c_uint32 * room)()
+        count = 0
         if self.image is not None:
             asked = *self.image.at, literal, len(literal), out, room
             count = self._library.sealed_find(*asked)

@@ -478,7 +478,8 @@ class _Run:
     def _text(self, path: str, text: bytes, spans: list[MatchSpan] | None = None) -> None:
         """Search one text, or take its matches from where they are known to stand."""
         self.searched += 1
-        counting, prepared = self.enough, self.query.prepare(text)
+        counting = self.enough
+        prepared = self.query.prepare(text)
         try:
             self._search(path, prepared, spans if prepared is text else None)
         except TimedOutError:

@@ -163,7 +163,8 @@ class ChangeRecorder:
                 return
 
     def _look(self, tool: str) -> None:
-        begun, moved = time.monotonic(), self._git.news()
+        begun = time.monotonic()
+        moved = self._git.news()
         session = self._session
         if moved and tool == PAST_THE_DOORS:
             tool, session = f"git {moved}", replace(session, actor=Actor("program", "git"))
