@@ -319,8 +319,8 @@ def named_paths(given: object, *, depth: int = 0) -> Iterator[str]:
         for key, value in given.items():
             if key in PATHS:
                 yield from map(path_named, _texts(value))
-            if key in _PATCHES and isinstance(value, str):
-                yield from (one.path for one in _patched(value))
+            if key in _PATCHES:
+                yield from (one.path for text in _texts(value) for one in _patched(text))
             yield from named_paths(opened(value, key), depth=depth + 1)
 
 

@@ -48,6 +48,8 @@ OUTSIDE = [
     {"kind": "read", "rawInput": {"name": "read", "arguments": '{"file_path": "/etc/x"}'}},
     {"kind": "other", "rawInput": {"params": [{"args": '{"argv": ["cat", ".env"]}'}]}},
     {"kind": "edit", "rawInput": {"patchText": PATCH}},
+    {"kind": "edit", "rawInput": {"command": ["apply_patch", PATCH]}},
+    {"kind": "execute", "rawInput": {"command": "cat", "args": [".env"]}},
 ]
 
 
