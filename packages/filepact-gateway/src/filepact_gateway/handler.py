@@ -569,8 +569,7 @@ async def _watch(receive: Receive, exchange: GatewayCall, *, modern: bool) -> No
 def _outcome(message: Message) -> str:
     """What came of a call, as it is counted."""
     result = message.get("result")
-    failed = not isinstance(result, dict) or result.get("isError") is True
-    return "failed" if failed else "done"
+    return "done" if isinstance(result, dict) and result.get("isError") is not True else "failed"
 
 
 def _event(message: bytes) -> bytes:

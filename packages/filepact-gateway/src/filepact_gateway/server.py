@@ -292,8 +292,9 @@ class GatewayWorker:
 
 def _ends() -> tuple[signal.Signals, ...]:
     """The signals that end a gateway; a lost terminal only where that is not to be outlasted."""
-    lost = () if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else (signal.SIGHUP,)
-    return signal.SIGTERM, signal.SIGINT, *lost
+    lost = getattr(signal, "SIGHUP", signal.SIGTERM)
+    ends = signal.SIGTERM, signal.SIGINT
+    return ends if signal.getsignal(lost) is signal.SIG_IGN else (*ends, lost)
 
 
 def _config(application: ASGIApp, protocol: Any, drain: float) -> Config:
