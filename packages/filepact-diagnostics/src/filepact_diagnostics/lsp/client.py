@@ -198,16 +198,15 @@ class LanguageClient:
             document: As the server was last sent it.
             deadline: The loop's time until which to wait.
         """
-        began, stamp, spec = self._loop.time(), self.stamp, self._spec
+        began, stamp, spec, path = self._loop.time(), self.stamp, self._spec, document.path
         try:
             items, confirmed_by = await self.items(document, deadline)
             reason = "" if stamp == self.stamp else "the text changed while the server was asked"
         except ServerError as error:
             items, confirmed_by, reason = None, "none", str(error)
-        seconds = self._loop.time() - began
+        unit, seconds = self.capabilities.unit, self._loop.time() - began
         if reason:
-            return FileDiagnostics(spec.name, document.path, reason=reason, seconds=seconds)
-        path, unit = document.path, self.capabilities.unit
+            return FileDiagnostics(spec.name, path, reason=reason, seconds=seconds)
         found, whole = read_diagnostics(path, document.text, items, unit, spec.name, spec.endings)
         reason = "" if is_proof(confirmed_by) else _UNPROVEN
         once = spec.once or (self._probing and not spec.quiet)
