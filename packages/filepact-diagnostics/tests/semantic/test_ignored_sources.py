@@ -102,6 +102,23 @@ def test_with_too_many_ignored_files_nothing_is_called_complete(ty: Scene) -> No
     assert wrong(ty) == [1, 2]
 
 
+@pytest.mark.parametrize(
+    ("name", "whole"), [("way", False), ("node_modules", True), ("a.md", True)]
+)
+def test_what_is_read_through_a_link_is_not_called_complete(
+    ty: Scene, name: str, whole: bool
+) -> None:
+    ty.put("real/z.py", "Z = 1\n")
+    ty.put("a.py", "print(1)\n" if whole else "from way.z import Z\n")
+    (ty.root / name).symlink_to("real")
+    (report,) = ty.semantics.look(["a.py"], session=AGENT)
+    assert (report.fresh, report.complete) == (True, whole)
+    assert any(name in one for one in report.notes) != whole
+    (ty.root / name).unlink()
+    ty.put("a.py", "print(2)\n")
+    assert wrong(ty) == []
+
+
 def test_a_generated_client_within_packages_is_seen(tmp_path: Path) -> None:
     scene = Scene(tmp_path, ["typescript"], SCRIPTS)
     try:

@@ -43,6 +43,7 @@ _CSHARP: Final = {"*.cs": "csharp"}
 # One that is cancelled makes all later ones fail, and of two at once the first is answered in part.
 _PYRIGHT_ALONE: Final = ["textDocument/references"]
 _NPM_EXTRACTED: Final = "npm install -g vscode-langservers-extracted"
+_GO_LOCAL: Final = {"GOTOOLCHAIN": "local", "GOVCS": "*:off"}
 _SINGLE: Final = {"unsaved": "alone", "unsaved_new": "alone"}
 
 TABLES: Final[dict[str, dict[str, Any]]] = {
@@ -226,11 +227,8 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
         "endings": [" (fix available)", " (fixes available)"],
         "first": 20,
         "sync": {
-            "written": "open",
-            "created": "open",
-            "deleted": "repeat",
-            "unsaved": "repeat",
-            "unsaved_new": "repeat",
+            **dict.fromkeys(("written", "created"), "open"),
+            **dict.fromkeys(("deleted", "unsaved", "unsaved_new"), "repeat"),
             "coarse": True,
         },
     },
@@ -250,16 +248,7 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
         "quiet": 1.0,
         "first": 30,
         # The go command would fetch modules, and other versions of itself.
-        "settings": {
-            "gopls": {
-                "env": {
-                    "GOPROXY": "off",
-                    "GOFLAGS": "-mod=readonly",
-                    "GOTOOLCHAIN": "local",
-                    "GOVCS": "*:off",
-                }
-            }
-        },
+        "settings": {"gopls": {"env": {"GOPROXY": "off", "GOFLAGS": "-mod=readonly", **_GO_LOCAL}}},
         # What belongs to a package it has from the go command, which looks at its own time.
         "sync": {"reload": "gopls.regenerate_cgo"},
     },

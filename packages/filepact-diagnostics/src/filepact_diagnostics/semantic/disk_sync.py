@@ -39,6 +39,7 @@ _INSTALLED: Final = frozenset({".tox", ".nox", "Pods", "bower_components", "vend
 _OVERLOOKED: Final = (
     "{}/ is ignored and has too many files to be watched; what servers read there may be old"
 )
+_LINKED: Final = "{} is a link; what servers read through it may be old"
 _GENERATED: Final = {"node_modules": ".prisma"}
 """Where generators put sources into a folder of packages."""
 
@@ -124,6 +125,19 @@ class DiskSync:
         """The ignored files of kinds that servers know: generated sources, most often."""
         with self.lock:
             return [WorkspacePath(self._root, name) for name in self._ignored]
+
+    @property
+    def linked(self) -> str:
+        """Why what servers read through a link may be old: they are told of a file by its own name alone."""
+        with self.lock:
+            links = [name for name, stamp in self._snapshot.stamps.items() if stamp.is_link]
+        for name in links:
+            last, path = basename(name), WorkspacePath(self._root, name).absolute
+            if last not in _INSTALLED | MACHINE_FOLDERS and (
+                "." not in last or self._claimed(path)
+            ):
+                return _LINKED.format(name)
+        return ""
 
     @property
     def shown(self) -> tuple[str, ...]:

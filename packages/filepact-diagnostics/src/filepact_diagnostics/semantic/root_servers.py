@@ -468,7 +468,7 @@ class RootServers:
 
     def _limited(self, asked: FreshDiagnostics) -> FreshDiagnostics:
         """The answer, incomplete where sources or settings count that nobody watches."""
-        note = self.disk.overlooked
+        note = self.disk.overlooked or self.disk.linked
         some = (one.limited(note, but=self._alone) if note else one for one in asked.answers)
         return replace(asked, answers=tuple(map(self.outside, some)))
 
