@@ -16,7 +16,7 @@ import pytest
 from filepact.app import open_workspace
 from filepact.domain.operation import Actor, Session
 from filepact.errors import InvalidParamsError
-from filepact.faces.cli.turns import time_named
+from filepact.faces.cli.turns import files_shown, time_named
 
 if TYPE_CHECKING:
     from tests.faces.command_line import CommandLine
@@ -99,6 +99,16 @@ def test_a_file_that_has_another_name_now_is_one_line_of_a_turn_and_of_its_undo(
     (cli.root / "old.bin").unlink()
     operation = cli.json("log", "-n", "2")["operations"][1]["id"]
     assert "moved   new.bin -> old.bin\n" in cli("undo", operation, "--unattended").out
+
+
+@pytest.mark.parametrize(("more", "moved"), [((), 1), (("lib/",), 0)])
+def test_a_folder_is_said_to_be_renamed_only_if_no_other_can_be_meant(more, moved) -> None:
+    """All folders with the same rights have one state."""
+    files = [("docs2/", "delete", 0, 0), *((one, "create", 0, 0) for one in ("docs/", *more))]
+    states = {one: (None, "state") for one, *_ in files} | {"docs2/": ("state", None)}
+    said = "".join(one.text for one in files_shown(files, states))
+    assert said.count("docs2/ -> docs/") == said.count("->") == moved
+    assert all(one in said for one in ("docs/", "docs2/", *more))
 
 
 def test_turns_are_listed_with_their_files_within_eighty_columns(cli: CommandLine) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections import Counter
 from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
@@ -284,8 +285,11 @@ def files_shown(files: Sequence[_File], states: Mapping[str, _States]) -> Iterat
     """Yield a line for each changed file, and one with the number of those left out; a file with another name is one."""
     gone = {states[path][0]: path for path, kind, *_ in files if kind == "delete"}
     new = {states[path][1]: path for path, kind, *_ in files if kind == "create"}
-    names = {new[state]: f"{gone[state]} -> {new[state]}" for state in new.keys() & gone.keys()}
-    lost = {gone[state] for state in new.keys() & gone.keys()}
+    # Many folders have the same state: which of several has become which, that does not tell.
+    folders = Counter(states[x][y == "create"] for x, y, *_ in files if x[-1:] == "/")
+    same = {one for one in new.keys() & gone.keys() if folders[one] in (0, 2)}
+    names = {new[state]: f"{gone[state]} -> {new[state]}" for state in same}
+    lost = {gone[state] for state in same}
     files = [one for one in files if one[0] not in lost]
     files = [(names[one[0]], "move", 0, 0) if one[0] in names else one for one in files]
     for path, kind, added, removed in files[:_FILES]:
