@@ -283,6 +283,40 @@ def test_a_folder_that_was_made_anew_has_only_what_the_layer_has(layered: Layere
     assert (layered.root / "d" / "b.txt").read_text() == "new\n"
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has attributes that a layer does not show")
+@pytest.mark.parametrize("again", [False, True])
+def test_a_folder_that_a_program_puts_something_into_keeps_what_a_layer_does_not_show(
+    layered: Layered, again: bool
+) -> None:
+    place = layered.root / "d"
+    place.mkdir()
+    os.setxattr(place, "trusted.tag", b"root's")
+    os.setxattr(place, "user.gone", b"1")
+    layered.begin()
+    layered.put("d/new.txt", "new\n")
+    os.setxattr(upper(layered, "d"), "user.tag", b"the program's")
+    if again:
+        layered.commit_going_on()
+        layered.put("d/other.txt", "new\n")
+    layered.commit_going_on()
+    assert {*os.listxattr(place)} == {"trusted.tag", "user.tag"}
+    assert os.getxattr(place, "trusted.tag") == b"root's"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has attributes that a layer does not show")
+def test_what_a_layer_does_not_show_of_a_file_that_gets_another_name_is_told(
+    layered: Layered,
+) -> None:
+    (layered.root / "a.txt").write_text(TEXT)
+    os.setxattr(layered.root / "a.txt", "trusted.tag", b"root's")
+    layered.begin()
+    layered.put("b.txt", TEXT)
+    layered.remove("a.txt")
+    (receipt,) = layered.commit().receipts
+    assert "trusted.tag" in str(receipt.notes)
+    assert not (layered.root / "a.txt").exists()
+
+
 def test_what_is_no_file_stays_in_the_layer(layered: Layered) -> None:
     os.mkfifo(layered.root / "pipe")
     layered.begin()

@@ -318,8 +318,22 @@ class LayerCommitter:
                 sorted_.rules |= dict.fromkeys(rules.split(", ") if rules else [_REVIEW])
             else:
                 sorted_.done += one.changes.changes
+        sorted_.notes += self._dropped(sorted_.done)
         self._keep_together(found, sorted_, there)
         return sorted_
+
+    def _dropped(self, changes: list[FileChange]) -> Iterator[str]:
+        """Tell which rights and attributes of files that get another name the layers cannot hold."""
+        gone = {
+            x.before.content: x.before for x in changes if x.before and x.of_file and not x.after
+        }
+        for new in changes:
+            old = gone.get(new.after.content) if new.after and not new.before else None
+            if old and old.attributes and new.after and new.after.attributes:
+                has = dict(new.after.attributes.extended)
+                some = [one for one, _ in old.attributes.extended if one not in has]
+                if lost := ", ".join(x for x in some if x.startswith(("trusted.", "security."))):
+                    yield f"{self._writer.show(new.path)}: a run does not keep {lost}"
 
     def _keep_together(
         self, found: LayerChanges, sorted_: _Sorted, there: set[WorkspacePath]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from posixpath import dirname
 from typing import TYPE_CHECKING, Final
 
-from filepact.domain.attributes import ACCESS_LIST
+from filepact.domain.attributes import ACCESS_LIST, DEFAULT_LIST
 from filepact.domain.change import FileChange
 from filepact.domain.document import FOLDER, Revision, WorkspacePath, content_id
 from filepact.errors import FilepactError, NotFoundError, PathBlockedError
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["REPOSITORIES", "LayerChanges", "LayerReader", "LayerRecord", "state_of"]
 
-_OF_LAYERS: Final = ("user.", ACCESS_LIST)
+_OF_LAYERS: Final = ("user.", ACCESS_LIST, DEFAULT_LIST)
 """Attributes that go into a layer with the file, and may be changed there by anybody."""
 
 _NOTHING: Final = content_id(b"")
@@ -242,7 +242,7 @@ class LayerReader:
                 self._found.notes.append(
                     f"{self._show(path.path)}/: the permissions of this folder {said}"
                 )
-        elif before != after:
+        elif before != (after := _with_attributes(after, before, owner=True)):
             self._found.changes.append(FileChange(path, before, after))
         elif self._is_old(after):
             self._note_time(path, before, after)
@@ -407,7 +407,7 @@ def _modified(state: Revision) -> int | None:
 
 
 def _with_attributes(after: Revision, before: Revision | None, *, owner: bool) -> Revision:
-    """The state of a file with what a program has given it; what a layer does not show of the file stays as it was."""
+    """The state of a file or folder with what a program has given it; what a layer does not show of it stays as it was."""
     held = after.attributes
     if held is None:
         return after
