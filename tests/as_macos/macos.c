@@ -1,5 +1,6 @@
 /* What of macOS' C library filepact calls, done by Linux: with the arguments, the numbers of flags and the
    errors that macOS has, over whatever file system is there. */
+#define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -97,9 +98,23 @@ ssize_t listxattr(const char *path, char *names, size_t size, int options) {
 }
 
 /* ATTR_CMN_NAME alone: an entry's name as its folder has it. */
+/* ATTR_CMN_CRTIME: the length of all, and a `struct timespec`. */
+static int born(int folder, const char *name, char *found, size_t size) {
+  struct statx there;
+  uint32_t whole = 20;
+  if (size < whole) return errno = ERANGE, -1;
+  if (syscall(SYS_statx, folder, name, AT_SYMLINK_NOFOLLOW, STATX_BTIME, &there, OURS)) return -1;
+  if (!(there.stx_mask & STATX_BTIME)) return errno = EINVAL, -1;
+  int64_t time[2] = {there.stx_btime.tv_sec, there.stx_btime.tv_nsec};
+  memcpy(found, &whole, 4);
+  memcpy(found + 4, time, 16);
+  return 0;
+}
+
 int getattrlistat(int folder, const char *name, void *asked, void *found, size_t size, unsigned long options) {
   const uint32_t *attributes = asked;
   struct stat wanted;
+  if (attributes[0] == 5 && attributes[1] == 0x200 && options == 1) return born(folder, name, found, size);
   if ((attributes[0] & 0xffff) != 5 || attributes[1] != 1 || options != 1) return errno = EINVAL, -1;
   if (fstatat(folder, name, &wanted, AT_SYMLINK_NOFOLLOW)) return -1;
   int again = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

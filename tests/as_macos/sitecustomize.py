@@ -32,10 +32,16 @@ os.environ["_PYTHON_SYSCONFIGDATA_NAME"] = f"_sysconfigdata__linux_{os.uname().m
 NUMBERS = {
     "x86_64": {
         "renameat2": 316,
+        "statx": 332,
         "machine": 0xC000003E,
-        "gone": (253, 254, 294, 206, 209, 300, 319, 332, 138),
+        "gone": (253, 254, 294, 206, 209, 300, 319, 138),
     },
-    "aarch64": {"renameat2": 276, "machine": 0xC00000B7, "gone": (26, 27, 0, 2, 262, 279, 291, 44)},
+    "aarch64": {
+        "renameat2": 276,
+        "statx": 291,
+        "machine": 0xC00000B7,
+        "gone": (26, 27, 0, 2, 262, 279, 44),
+    },
 }
 # pidfd_send_signal, pidfd_open, openat2, pidfd_getfd, landlock_*, io_uring_*: the same everywhere.
 GONE_EVERYWHERE = (424, 434, 437, 438, 444, 445, 446, 425, 426, 427, 442)
@@ -55,10 +61,12 @@ def close_calls() -> None:
     steps = [(_LOAD, 0, 0, 0)]
     for number in gone:
         steps += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, _MISSING)]
-    # renameat2 is for the library alone, which shows a sixth argument that the call has no use for.
+    # These are for the library alone, which shows a sixth argument that the calls have no use for.
     low = 16 + 5 * 8
-    steps += [(_EQUAL, 0, 3, numbers["renameat2"]), (_LOAD, 0, 0, low)]
-    steps += [(_EQUAL, 1, 0, OURS & 0xFFFFFFFF), (_RETURN, 0, 0, _MISSING)]
+    for number in (numbers["renameat2"], numbers["statx"]):
+        steps += [(_EQUAL, 0, 4, number), (_LOAD, 0, 0, low)]
+        steps += [(_EQUAL, 1, 0, OURS & 0xFFFFFFFF), (_RETURN, 0, 0, _MISSING)]
+        steps += [(_RETURN, 0, 0, _ALLOW)]
     steps += [(_RETURN, 0, 0, _ALLOW)]
     code = b"".join(struct.pack("HBBI", *one) for one in steps)
     held = ctypes.create_string_buffer(code)

@@ -9,6 +9,7 @@ import os
 import socket
 import stat
 import sys
+import time
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -134,6 +135,24 @@ def test_a_name_that_is_there_is_spelt_as_it_is(calls: Any, folder: int, tmp_pat
 
 def test_a_name_that_leads_to_nothing_is_spelt_as_it_came(calls: Any, folder: int) -> None:
     assert calls.spelling(folder, "gone") == "gone"
+
+
+def test_when_it_was_made_is_told_of_what_has_one_name(
+    calls: Any, folder: int, tmp_path: Path
+) -> None:
+    # Stamps go in steps of the clock.
+    before = time.time_ns() - 20_000_000
+    (tmp_path / "made").write_text("a")
+    (tmp_path / "made here").mkdir()
+    os.utime(tmp_path / "made", (1, 1))
+    after = time.time_ns()
+    times = [calls.born(folder, "made"), calls.born(folder, "made here")]
+    times.append(calls.born(0, str(tmp_path / "made here")))
+    if None in times:
+        pytest.skip("this file system does not tell it")
+    assert all(before <= one <= after for one in times)
+    os.link(tmp_path / "made", tmp_path / "also")
+    assert [calls.born(folder, name) for name in ("made", "also", "gone")] == [None] * 3
 
 
 @pytest.mark.parametrize("flag", [0, stat.UF_NODUMP, stat.UF_APPEND, stat.SF_APPEND])

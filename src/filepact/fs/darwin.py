@@ -19,6 +19,7 @@ __all__ = [
     "SET_LOCK",
     "STAMP_CLOCK",
     "WAIT_LOCK",
+    "born",
     "copy_list",
     "data_sync",
     "full_sync",
@@ -43,7 +44,7 @@ FORMS_FOLD = True  # on every volume of its own, also where letter case tells na
 STAMP_CLOCK = 0  # CLOCK_REALTIME of <time.h>
 _RESERVE, _TRUE_NAME, _FULL_SYNC = 42, 50, 51
 _ALL, _FROM_THE_END = 0x4, 3
-_NAME, _LINKS_THEMSELVES = 0x1, 0x1
+_NAME, _BIRTH, _LINKS_THEMSELVES = 0x1, 0x200, 0x1
 _ACCESS_LIST = 0x1
 _NO_ATTRIBUTE = 93
 _UNSUPPORTED = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP)
@@ -122,15 +123,34 @@ def true_name(descriptor: int) -> str:
 
 
 def spelling(folder: int, name: str) -> str:
-    asked, found = (ctypes.c_uint32 * 6)(5, _NAME), ctypes.create_string_buffer(_LONGEST_NAME)
-    kinds = _int, _text, ctypes.c_void_p, ctypes.c_void_p, _size, ctypes.c_ulong
     with suppress(OSError):
-        place = folder, os.fsencode(name)
-        _done("getattrlistat", kinds, *place, asked, found, _LONGEST_NAME, _LINKS_THEMSELVES)
-        # The length of all, then where the name begins, counted from there, and how long it is.
+        found = _told_of(folder, name, _NAME)
+        # Where the name begins, counted from there, and how long it is.
         offset, length = struct.unpack_from("iI", found, 4)
-        return os.fsdecode(found.raw[4 + offset : 3 + offset + length])
+        return os.fsdecode(found[4 + offset : 3 + offset + length])
     return name
+
+
+def born(folder: int, name: str) -> int | None:
+    with suppress(OSError):
+        status = os.lstat(name, dir_fd=folder)
+        if status.st_nlink == 1 or stat.S_ISDIR(status.st_mode):
+            seconds, nanoseconds = struct.unpack_from("=qq", _told_of(folder, name, _BIRTH), 4)
+            return int(seconds * 10**9 + nanoseconds)
+    return None
+
+
+def _told_of(folder: int, name: str, attribute: int) -> bytes:
+    """Ask for one attribute of a file that is common to all kinds; it stands behind the length of all, of four bytes.
+
+    Raises:
+        OSError: It is not told.
+    """
+    asked, found = (ctypes.c_uint32 * 6)(5, attribute), ctypes.create_string_buffer(_LONGEST_NAME)
+    kinds = _int, _text, ctypes.c_void_p, ctypes.c_void_p, _size, ctypes.c_ulong
+    place = folder, os.fsencode(name)
+    _done("getattrlistat", kinds, *place, asked, found, _LONGEST_NAME, _LINKS_THEMSELVES)
+    return found.raw
 
 
 def only_takes(folder: int) -> bool:

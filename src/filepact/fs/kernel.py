@@ -160,6 +160,7 @@ if sys.platform == "darwin":
         SET_LOCK,
         STAMP_CLOCK,
         WAIT_LOCK,
+        born,
         copy_list,
         data_sync,
         full_sync,
@@ -247,6 +248,23 @@ else:
         found = _statx_of(folder, b"", _EMPTY_PATH, 0)
         return bool(found and ctypes.c_uint64.from_buffer(found, _FLAGS_AT).value & _APPEND)
 
+    def born(folder: int, name: str) -> int | None:
+        """When a file or folder was made, nanoseconds since the epoch; None where that is not told.
+
+        Nothing is told of a file with other names.
+
+        Args:
+            folder: In which it is; any number for an absolute path.
+            name: Its name.
+        """
+        found = _statx_of(folder, os.fsencode(name), _NO_FOLLOW, _TYPE | _BIRTH | _LINKS)
+        links = found and ctypes.c_uint32.from_buffer(found, _LINKS_AT).value
+        is_folder = found and ctypes.c_uint16.from_buffer(found, _MODE_AT).value >> 12 == 4
+        if found is None or (links > 1 and not is_folder):
+            return None
+        seconds = ctypes.c_int64.from_buffer(found, _BIRTH_AT).value
+        return seconds * 10**9 + ctypes.c_uint32.from_buffer(found, _BIRTH_AT + 8).value
+
     def copy_list(_old: int, _new: int) -> bool:
         """Give an open file the access list of another, where that is no attribute; whether it has it."""
         return True
@@ -274,24 +292,6 @@ def mount_of(descriptor: int) -> int | None:
     """The number of the mount that an open file was reached through, also of a bind mount; None where it is not told."""
     found = _statx_of(descriptor, b"", _EMPTY_PATH, _MOUNT_ID)
     return found and ctypes.c_uint64.from_buffer(found, _MOUNT_ID_AT).value
-
-
-def born(folder: int, name: str) -> int | None:
-    """When a file or folder was made, nanoseconds since the epoch; None where that is not told.
-
-    Nothing is told of a file with other names.
-
-    Args:
-        folder: In which it is; any number for an absolute path.
-        name: Its name.
-    """
-    found = _statx_of(folder, os.fsencode(name), _NO_FOLLOW, _TYPE | _BIRTH | _LINKS)
-    links = found and ctypes.c_uint32.from_buffer(found, _LINKS_AT).value
-    is_folder = found and ctypes.c_uint16.from_buffer(found, _MODE_AT).value >> 12 == 4
-    if found is None or (links > 1 and not is_folder):
-        return None
-    seconds = ctypes.c_int64.from_buffer(found, _BIRTH_AT).value
-    return seconds * 10**9 + ctypes.c_uint32.from_buffer(found, _BIRTH_AT + 8).value
 
 
 def place_of(folder: str) -> int:
