@@ -12,7 +12,8 @@ from filepact.errors import UnprovenError
 from filepact.text.edit import Edit, EditList, merge
 from filepact.tools.registry import CallContext, CallResult
 from filepact.values import replace
-from filepact.workspace.sent_text import fitted_ends, placed
+from filepact.workspace.placement import placed
+from filepact.workspace.sent_text import fitted_ends
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -138,7 +139,7 @@ def losing(base: str, mine: str, theirs: str) -> Any:
 def test_a_merge_that_loses_the_persons_line_is_refused(
     name: str, tool: Tool, file: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("filepact.workspace.sent_text.merge", losing)
+    monkeypatch.setattr("filepact.workspace.placement.merge", losing)
     theirs = TEXT.replace("line 18", "a person's")
     file.write_text(theirs)
     whole = ("write_file", {"path": "a.txt", "content": TEXT.replace("line 5\n", "five\n")})

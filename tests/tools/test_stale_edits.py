@@ -793,3 +793,40 @@ def test_what_was_taken_from_the_end_comes_back_there_though_the_last_line_was_c
     put = "\n[c]\ng = 2\non = true\n"
     now = _ON.replace("true", "false")
     assert merge(_ON, _ON + put, now).text == now + put
+
+
+NARROW = (
+    "class A:\n  def one(self):\n    x = 1\n    return x\n\n  def two(self):\n    y = 2\n    return y\n"
+)
+ONE = {
+    "old_string": "    x = 1\n    return x\n",
+    "new_string": "    x = 10\n    log(x)\n    return x\n",
+}
+
+
+def _wide(text: str) -> str:
+    return "".join(
+        " " * (len(line) - len(line.lstrip(" "))) + line for line in text.splitlines(keepends=True)
+    )
+
+
+@pytest.mark.parametrize("change", [("", ""), ("y = 2", "y = 3"), ("def one", "def uno")])
+def test_in_a_file_that_a_formatter_indented_otherwise_an_edit_has_its_place(
+    world: World, change: tuple[str, str]
+):
+    now = _wide(NARROW.replace(*change))
+    right = now.replace("x = 1\n", "x = 10\n        log(x)\n")
+    assert world.run(Stale("", "py", NARROW, now, "edit_file", ONE, right))[0] == "right"
+
+
+@pytest.mark.parametrize(
+    "now",
+    [
+        NARROW.replace(ONE["old_string"], f"    if q:\n{_wide(ONE['old_string'])}"),
+        NARROW.replace(ONE["old_string"], "    return 5\n") + "\n\nif q:\n  if x:\n" + _wide(ONE["old_string"]),
+    ],
+)  # fmt: skip
+def test_lines_that_stand_deeper_than_all_else_are_not_only_indented_otherwise(
+    world: World, now: str
+):
+    assert world.run(Stale("", "py", NARROW, now, "edit_file", ONE, None))[0] == "refused"

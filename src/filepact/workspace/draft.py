@@ -33,20 +33,19 @@ from filepact.workspace.documents import EDIT_LIMIT, DocumentCache
 from filepact.workspace.folders import ProposalFolders
 from filepact.workspace.location import in_other_letters
 from filepact.workspace.pending import DraftChanges
-from filepact.workspace.read_tracker import KnownText
-from filepact.workspace.sent_text import (
-    EditResult,
-    Made,
-    RebasedFile,
-    appended,
+from filepact.workspace.placement import (
     as_shown,
     carried_whole,
-    check_nothing_left_in,
-    escape_notes,
-    fitted_ends,
     holds_already,
     kept_typed,
     placed,
+)
+from filepact.workspace.read_tracker import KnownText
+from filepact.workspace.sent_text import (
+    appended,
+    check_nothing_left_in,
+    escape_notes,
+    fitted_ends,
     text_of,
 )
 from filepact.workspace.target import (
@@ -76,6 +75,7 @@ if TYPE_CHECKING:
     from filepact.workspace.guard import Guard
     from filepact.workspace.location import Location, Name
     from filepact.workspace.pending import ProposalFile
+    from filepact.workspace.placement import EditResult, Made, RebasedFile
     from filepact.workspace.read_tracker import KnownTextCache
 
 __all__ = ["MOST_FILES", "Draft"]
