@@ -248,6 +248,26 @@ LEAVING = {
 LEAVING["clangd"][0]["lib.c"] = '#include "lib.h"\n' + LEAVING["clangd"][0].pop("lib.py")
 
 
+def test_what_a_rename_leaves_is_said_where_the_server_can_not_be_asked_what_it_means(
+    tmp_path: Path,
+) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    for name in ("a.ts", "b.ts"):
+        (root / name).write_text("let give = 1\nprint(give, it.give)  // give\n")
+    changes = {(root / "a.ts").as_uri(): [edit((0, 4), (0, 8), "hand")]}
+    said = {"capabilities": OFFERS, "replies": {"textDocument/rename": {"changes": changes}}}
+    with served(tmp_path, pool_of(fake(said, files={"*.ts": "typescript"}))) as it:
+        sent = {"filePath": "a.ts", "line": 1, "name": "give", "newName": "hand"}
+        before = state(root)
+        refused = it.answer("rename_symbol", **sent, applyChanges=True)["error"]
+        assert refused["code"] == "NAMES_LEFT", refused
+        assert "a.ts:2, b.ts:1, b.ts:2" in refused["message"]
+        assert state(root) == before
+        assert it.data("rename_symbol", **sent, applyChanges=True, leaveUses=True)["applied"]
+        assert state(root)["a.ts"].startswith(b"let hand = 1\nprint(give")
+
+
 @pytest.mark.slow(after=1)
 @pytest.mark.parametrize("name", LEAVING)
 def test_a_rename_that_leaves_uses_behind_is_done_only_if_they_may_stay(

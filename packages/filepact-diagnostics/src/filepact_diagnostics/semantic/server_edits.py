@@ -431,11 +431,8 @@ class ServerQueries:
         seen = [one for one in found if self._may_see(one)]
         texts = {**self._texts(seen[:_MOST_SHOWN]), **asked.texts}
         word, changed = re.compile(rf"\b{re.escape(name)}\b"), {one.old for one in files}
-        names = [
-            self._show(path)
-            for path, text in texts.items()
-            if path not in changed and word.search(text)
-        ]
+        stay = [path for path, text in texts.items() if path not in changed and word.search(text)]
+        names = [self._show(path) for path in stay]
         notes: list[str] = []
         if names:
             count = f"{len(names)} other {'file holds' if len(names) == 1 else 'files hold'}"
@@ -452,6 +449,8 @@ class ServerQueries:
         paths = [one for path in dict(left.places) if (one := self._place(path)) is not None]
         wait = replace(self._deadline, end=min(self._deadline.end, time.monotonic() + _INDEXING))
         answer, _ = self._servers.query(server, question, paths, known, wait)
+        if answer and answer.state == "lacking":  # what nobody can be asked about may be meant
+            answer = replace(answer, state="answered", value=[()] * len(left.places))
         meant = left.meant(answer.value) if answer and answer.state == "answered" else ()
         return notes, [f"{self._show(path)}:{line}" for path, line in sorted(meant)]
 
