@@ -104,7 +104,8 @@ def open_toolbox(
     from filepact.tools.registry import Toolset  # noqa: PLC0415
 
     return Toolset(
-        *(SERVER_TOOLS if own else TOOLS, WorkspaceEngine(workspace, semantics)),
+        SERVER_TOOLS if own else TOOLS,
+        WorkspaceEngine(workspace, semantics),
         tier=tier,
         max_level=max_level,
         read_only=read_only,

@@ -203,7 +203,9 @@ def open_folders(
             from filepact.workspace.workspace import Workspace  # noqa: PLC0415 - takes its time
 
             return Workspace(
-                *(guard, journal, state),
+                guard,
+                journal,
+                state,
                 mode=mode,
                 encodings=encodings,
                 buffers=buffers,

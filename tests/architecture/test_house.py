@@ -10,16 +10,16 @@ from collections import defaultdict
 
 from tests.architecture.project import HOUSE, WINGS, dotted, syntax
 
-MOST_MODULES = 221
-MOST_LINES = 81_030
+MOST_MODULES = 222
+MOST_LINES = 81_400
 CORE = ("text", "domain", "fs", "store", "workspace")
-MOST_CORE_LINES = 56_570
+MOST_CORE_LINES = 56_830
 MOST_WING_LINES = {
     "filepact_acp": 10_480,
     "filepact_diagnostics": 14_620,
     "filepact_fleet": 6_750,
     "filepact_gateway": 4_900,
-    "filepact_run": 4_670,
+    "filepact_run": 4_700,
     "filepact_windows": 5_580,
 }
 MOST_CHAPTERS = 11

@@ -97,7 +97,9 @@ class Attributes:
             after.owner if after.owner != before.owner else self.owner,
             after.group if after.group != before.group else self.group,
             tuple(sorted(now.items())),
-            *(self.omitted, after.modified, after.linked),
+            self.omitted,
+            after.modified,
+            after.linked,
         )
 
     def packed(self) -> bytes:

@@ -270,7 +270,12 @@ class AuditCheck:
             )
             self._notes.append(f"{said} not checked: that needs filepact's extra `sign`")
         return AuditCheckResult(
-            *(self._records, self._first, self._seq, self._signed, kept, tuple(self._keys)),
+            self._records,
+            self._first,
+            self._seq,
+            self._signed,
+            kept,
+            tuple(self._keys),
             tuple(self._problems),
             tuple(self._notes),
             *((0, 0) if other is None else (other.both, other.unlogged)),

@@ -195,14 +195,15 @@ _COMMANDS: Final = words(
     "command cmd commands script shell shell_command shellCommand code bash chars argv"
 )
 _PROGRAMS: Final = ("program", "executable", "cmd", "command")
-_STARTS: Final = (
+# In this order.
+_STARTS: Final = [
     "workdir",
     "cwd",
     "working_directory",
     "workingDirectory",
     "directory",
     "dir_path",
-)
+]
 
 OLD_TEXTS: Final = words("old_string oldString old_str oldText old_text")
 NEW_TEXTS: Final = words(
@@ -413,8 +414,8 @@ def _leaves(given: object, key: str = "", depth: int = 0) -> Iterator[tuple[str,
 
 def _texts(value: object) -> list[str]:
     """The texts in one value or a list of them."""
-    found = value if isinstance(value, list) else [value]
-    return [one for one in found if isinstance(one, str) and one]
+    some = value if isinstance(value, list) else (value,)
+    return [one for one in some if isinstance(one, str) and one]
 
 
 def _patched(text: str) -> Iterator[FileAccess]:

@@ -91,8 +91,12 @@ def read_attributes(
             kept = list_with_mode(value, 0) if name == ACCESS_LIST else value
             extended.append((name, kept))
     return Attributes(
-        *(status.st_uid, status.st_gid, tuple(sorted(extended)), tuple(sorted(omitted))),
-        *(status.st_mtime_ns, linked),
+        status.st_uid,
+        status.st_gid,
+        tuple(sorted(extended)),
+        tuple(sorted(omitted)),
+        status.st_mtime_ns,
+        linked,
     )
 
 

@@ -173,7 +173,13 @@ def _sifted(
     sifted = stack.sift("" if path == "." else f"{path}/", names, built)
     sifted.kept.sort()
     return FolderEntries(
-        *(sifted.kept, odd, len(names), stack, sifted.bare, sifted.folders, sifted.files),
+        sifted.kept,
+        odd,
+        len(names),
+        stack,
+        sifted.bare,
+        sifted.folders,
+        sifted.files,
         unreadable=unreadable,
         asks_git=sifted.doubtful,
     )

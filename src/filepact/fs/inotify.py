@@ -210,7 +210,9 @@ class InotifyWatcher:
                     names.add(path)
                     moves.follow(path, mask, cookie)
         return FileEvents(
-            *(frozenset(names), frozenset(moves.gone), frozenset(moves.come)),
+            frozenset(names),
+            frozenset(moves.gone),
+            frozenset(moves.come),
             folders=structure,
             moved=frozenset(moved),
             lost=lost,

@@ -151,7 +151,7 @@ class KeptCopies:
             return None
         told = copy.status
         return FileContents(
-            *(data, stamp.permissions, told.st_dev, told.st_ino, told.st_nlink, copy.attributes)
+            data, stamp.permissions, told.st_dev, told.st_ino, told.st_nlink, copy.attributes
         )
 
     def is_kept(self, key: Hashable, stamp: Stamp) -> bool:

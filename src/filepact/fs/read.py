@@ -384,7 +384,10 @@ def read_whole(
         ):
             return FileContents(
                 data,
-                *(stat.S_IMODE(after.st_mode), after.st_dev, after.st_ino, after.st_nlink),
+                stat.S_IMODE(after.st_mode),
+                after.st_dev,
+                after.st_ino,
+                after.st_nlink,
                 read_attributes(descriptor, after),
             )
         before = after

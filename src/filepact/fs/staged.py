@@ -341,7 +341,9 @@ class _Replacement(_OfOld):
     def _write_over(self, parent: int, how: Overwrite) -> None:
         """Write the new text over the old one in the same file; what was prepared stays until it is settled."""
         self.notes = write_over(
-            *(parent, self.name, how.data),
+            parent,
+            self.name,
+            how.data,
             expected=self._expected,
             after=how.after,
             shown=self.shown,

@@ -298,8 +298,18 @@ def read_files(
         records = (ctypes.c_int64 * (_FIELDS * len(some)))()
         names = os.fsencode("\0".join(some)) + b"\0"
         done = library.read_files(
-            *(folder, resolve, names, len(some), packed, len(packed), fold),
-            *(strange, len(strange), room, _ROOM, records),
+            folder,
+            resolve,
+            names,
+            len(some),
+            packed,
+            len(packed),
+            fold,
+            strange,
+            len(strange),
+            room,
+            _ROOM,
+            records,
         )
         at += done
         got: list[FileRead] = [False] * done
@@ -391,8 +401,15 @@ def find_lines(
         pointers = (ctypes.c_char_p * len(some))(*some)
         sizes = (ctypes.c_uint64 * len(some))(*map(len, some))
         count = library.find_lines(
-            *(pointers, sizes, len(some), packed, len(packed), fold),
-            *(out, _MOST_LINES, ctypes.byref(done)),
+            pointers,
+            sizes,
+            len(some),
+            packed,
+            len(packed),
+            fold,
+            out,
+            _MOST_LINES,
+            ctypes.byref(done),
         )
         fields = iter(out[: 4 * count])
         lines = zip(fields, fields, fields, fields, strict=True)

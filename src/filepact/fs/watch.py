@@ -172,7 +172,7 @@ def scan(
     if git:
         _add_steering(root, ".git" if base == "." else f"{base}/.git", stamps, folders)
     with TreeReader(
-        *(root, base), allow=allow, ignore=ignore, most=names, cancelled=cancelled
+        root, base, allow=allow, ignore=ignore, most=names, cancelled=cancelled
     ) as entries:
         for entry in entries:
             # Of a folder with too many names some are known, and not the first in order.

@@ -516,7 +516,8 @@ def turns(tx: Transaction, roots: Sequence[RootId], begins: str, limit: int) -> 
         " ON b.title = k.turn ORDER BY CASE WHEN b.number IS NULL THEN k.seq ELSE min(k.seq)"
         " OVER (PARTITION BY b.number IS NULL ORDER BY b.number DESC) END DESC, b.number DESC LIMIT ?3",
         [row[0] for row in known if row is not None],
-        *(to_text(begins), limit),
+        to_text(begins),
+        limit,
     )
     return tuple(from_text(row[0]) for row in rows)
 

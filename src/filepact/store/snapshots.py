@@ -198,7 +198,9 @@ def _read(database: apsw.Connection) -> SnapshotRecord | None:
             "SELECT root, path, stamp, content, mode, held, racy, attributes FROM file"
         )
         return SnapshotRecord(
-            *(facts["seq"], facts["inodes"], folders),
+            facts["seq"],
+            facts["inodes"],
+            folders,
             # That of an earlier version does not say.
             hidden=facts.get("hidden", {}),
             ends=facts["ends"],

@@ -316,7 +316,9 @@ def _apply_one(
             draft.notes.append(f"{targets[new].location.shown} existed and was overwritten.")
             draft.surprises |= targets[new].unread
         made = draft.move(
-            *(source, targets[new], make if patch.hunks else None),
+            source,
+            targets[new],
+            make if patch.hunks else None,
             over=patch.whole or new in handed_on,
             taken=old in handed_on,
         )

@@ -319,7 +319,7 @@ class Toolset:
             raise UnknownToolError(name, tuple(self._by_name))
         deadline = Deadline(self._seconds, call.cancelled, self._clock)
         timed = CallContext(
-            *(call.session, call.cancelled, call.progress, call.page, deadline, call.refusal)
+            call.session, call.cancelled, call.progress, call.page, deadline, call.refusal
         )
         news = self._events(called, call)
         result: CallResult | FilepactError

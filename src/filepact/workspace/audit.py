@@ -508,7 +508,8 @@ class _AuditedJournal:
             self._tell("proposed", rest, rest.changes, contents, facts)
         try:
             self._store.propose(
-                *(proposal, contents),
+                proposal,
+                contents,
                 supersedes=supersedes,
                 limits=limits,
                 rest=rest,

@@ -64,7 +64,7 @@ def files_of(call: ToolCall, guard: Guard, start: str, home: str = "") -> CallFi
     names = NamedFiles(frozenset(found.named | folders), tuple(sorted(found.globs)))
     files, written = frozenset(found.files), frozenset(found.written)
     return CallFiles(
-        *(files, written, frozenset(found.folders), found.sweeping), call.open_ended, names
+        files, written, frozenset(found.folders), found.sweeping, call.open_ended, names
     )
 
 
@@ -160,7 +160,8 @@ class _Finding:
         (root, base), parts = inside, path[len(folder) + 1 :].split("/")
         skip = 0 if base == "." else len(base) + 1
         walk = TreeReader(
-            *(root, base),
+            root,
+            base,
             allow=lambda _path, _is_folder: True,
             ignore=False,
             max_depth=len(parts),

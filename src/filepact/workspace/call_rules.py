@@ -131,7 +131,8 @@ class CallJudge:
             with ExitStack() as keep:
                 reads = use.action == "read"
                 found = self._guard.find(
-                    *(inside, use.action),
+                    inside,
+                    use.action,
                     agent=self._agent,
                     missing=use.missing if use.action == "write" else None,
                     keep=keep if reads else None,
@@ -220,9 +221,7 @@ class CallJudge:
             top = self._root_of(posixpath.normpath(folder))
             below = not globs and (top is None or posixpath.normpath(folder) != top.path)
             ignores = not (below or any(self._is_meant(folder, glob) for glob in globs))
-        covered = self._covered(
-            *(folder, globs, without, "read"), deep=search.deep, ignores=ignores
-        )
+        covered = self._covered(folder, globs, without, "read", deep=search.deep, ignores=ignores)
         hint = "leave it out by the tool's own glob or ignore field, name what you look for, or search with filepact's tools"
         return _covering(covered, "the search", hint)
 
@@ -291,7 +290,8 @@ class CallJudge:
                 return False
 
             walk = TreeReader(
-                *(root, base),
+                root,
+                base,
                 allow=_Covered(self._suspecting(root, action), refused),
                 ignore=ignores,
                 max_depth=None if deep else 1 + len(below),
@@ -331,7 +331,9 @@ class CallJudge:
             for folder in search.folders:
                 covered = self._covered(
                     posixpath.join(starts[-1], self._at_home(folder)),
-                    *(search.only, search.without, cast("Action", search.use)),
+                    search.only,
+                    search.without,
+                    cast("Action", search.use),
                     deep=search.deep,
                     ignores=search.ignores,
                     hidden=search.hidden,
@@ -385,7 +387,10 @@ class CallJudge:
             return said
         rest = path[len(folder) :].lstrip("/")
         covered = self._covered(
-            *(folder, [rest], (), action),
+            folder,
+            [rest],
+            (),
+            action,
             deep="/" in rest,
             ignores=False,
             hidden=rest.rpartition("/")[2][:1] in (".", "[", "?"),
@@ -444,7 +449,8 @@ class CallJudge:
             return denied
 
         walk = TreeReader(
-            *(root, "."),
+            root,
+            ".",
             allow=_Covered(self._suspecting(root, "read"), refused),
             ignore=False,
             most=_MOST_COVERED,

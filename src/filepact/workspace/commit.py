@@ -290,7 +290,8 @@ class Committer:
                 # What is wrong with a file is found again, and told, when it is staged.
                 with suppress(FilepactError):
                     one = self._root_of(change.path.root).prepare(
-                        *(change.path.path, contents[to.content]),
+                        change.path.path,
+                        contents[to.content],
                         after=to.compared,
                         expected=change.before and change.before.compared,
                         folder=folder,
@@ -346,7 +347,9 @@ class Committer:
                 if begun.kind == "change":
                     _refuse_protected(change)
                 part = self._stage(
-                    *(f"{begun.id}-{number}", change, contents),
+                    f"{begun.id}-{number}",
+                    change,
+                    contents,
                     folder=open_folders.get(change.path, -1),
                     unnamed=prepared.get(change.path),
                     beside=folders.beside(change.path),

@@ -219,7 +219,7 @@ class Draft:
                 hint="Send it in parts.",
             )
         opener = FileReader(
-            *(self._judge, self._documents, self._seen, self.session), deadline=self.deadline
+            self._judge, self._documents, self._seen, self.session, deadline=self.deadline
         )
         locations = {
             path: known.get(path)

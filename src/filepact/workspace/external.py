@@ -555,7 +555,10 @@ class ExternalChanges:
         lost = operation = None
         if seen.changes or seen.alone:
             seen.changes = with_folders(
-                *(self._guard, seen.changes, seen.folders, seen.was_free),
+                self._guard,
+                seen.changes,
+                seen.folders,
+                seen.was_free,
                 lambda path: seen.wanted(path) and not self._files.has_gone(path),
             )
             found = self._guard, seen.changes, seen.alone

@@ -184,7 +184,7 @@ class FileSnapshot:
             from filepact.workspace.observe import RootWatcher  # noqa: PLC0415 - most never look
 
             self._watcher = RootWatcher(
-                *(self._root, self._skip), most=self._most, few=self._few, git=self._git
+                self._root, self._skip, most=self._most, few=self._few, git=self._git
             )
             self._watcher.besides = lambda: {dirname(name) or "." for name in self.stamps}
         return self._watcher
@@ -487,7 +487,7 @@ def files_below(root: Root, path: str, most: int, *, made: bool = False) -> Root
         return RootStamps({path: stamp} if stamp else {}, {}, (), None, False)
     try:
         return scan(
-            *(root, path), skip=(), most=most, cancelled=lambda: False, ignore=False, machine=False
+            root, path, skip=(), most=most, cancelled=lambda: False, ignore=False, machine=False
         )
     except FilepactError:
         return RootStamps({}, {}, (), None, False)

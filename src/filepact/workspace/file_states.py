@@ -288,7 +288,10 @@ def keep_copy(
     if stamp is None or not stamp.size or state.size:
         return None
     way = copies.keep(
-        *(path, guard.root_of(path.root), path.path, stamp),
+        path,
+        guard.root_of(path.root),
+        path.path,
+        stamp,
         in_place=in_place,
         racy=is_racy(stamp, time.time_ns()),
         until=until,

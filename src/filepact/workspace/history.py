@@ -126,7 +126,9 @@ class UndoExecutor:
         check_free(self._waiting.of(session), plan.changes.paths, self._writer.show)
         check_moved(self._guard, session.agent, plan.changes)
         return self.carry_out(
-            *(plan, session, deadline),
+            plan,
+            session,
+            deadline,
             dry_run=dry_run,
             rule=rule,
             judged=not preview,
@@ -227,7 +229,7 @@ class UndoExecutor:
                     again = ChangeId(following(proposal.id))
                 else:
                     return self._large.put_back(
-                        *(receipt, part, conflicts, aside, session), dry_run=dry_run
+                        receipt, part, conflicts, aside, session, dry_run=dry_run
                     )
 
     def _is_no_folder(self, path: WorkspacePath) -> bool:
@@ -543,7 +545,9 @@ class SessionHistory:
 
     def _go_back(self, plan: UndoChange, *, dry_run: bool, partly: bool) -> Receipt:
         return self._plans.go_back(
-            *(plan, self._session, self._deadline),
+            plan,
+            self._session,
+            self._deadline,
             dry_run=dry_run,
             preview=self._preview,
             partly=partly,

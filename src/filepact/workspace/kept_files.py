@@ -96,7 +96,8 @@ class KnownFiles:
         self._since: int | None = None
         self._snapshots = {
             root.path: FileSnapshot(
-                *(root, nested_roots(root, guard)),
+                root,
+                nested_roots(root, guard),
                 most=limits.files,
                 overlooks=is_agent_log,
                 few=_FEW,
@@ -312,7 +313,7 @@ class KnownFiles:
         hidden = {root: snapshot.hidden for root, snapshot in self._snapshots.items()}
         looked = {root: snapshot.looked for root, snapshot in self._snapshots.items()}
         record = SnapshotRecord(
-            *(seq, self._inodes(), self.folders, hidden, ends, looked, self.unwatched), files=files
+            seq, self._inodes(), self.folders, hidden, ends, looked, self.unwatched, files=files
         )
         if not self.store.save(record, gone):
             # It may be gone as a whole: then all of it has to be written again.

@@ -343,7 +343,8 @@ def make_again(
         return root.remove(path, expected=before, token=token)
     after = change.after.compared
     return root.replace(
-        *(path, contents[after.content]),
+        path,
+        contents[after.content],
         mode=after.mode,
         expected=before,
         token=token,

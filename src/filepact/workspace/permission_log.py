@@ -121,7 +121,13 @@ class PermissionLog:
                 del self._noted[key]
         asked = redact(" ".join(words[:4_096].split()))
         begin = PermissionRecord(
-            *(time.time(), session, self._guard.roots[0].path, session.turn, "run", (), "told"),
+            time.time(),
+            session,
+            self._guard.roots[0].path,
+            session.turn,
+            "run",
+            (),
+            "told",
             by=shorten(_CALLED.sub(r"\1[not shown]", asked), 120),
             how="turn",
         )

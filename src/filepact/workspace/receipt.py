@@ -170,7 +170,12 @@ def done_receipt(
         gone = tuple(f"{_REMOVED} {path}" for path in stay)
         diff = "\n".join(line for line in diff.split("\n") if not line.startswith(gone))
     return Receipt(
-        *(operation.id, "applied", operation.summary, files, diff, notes),
+        operation.id,
+        "applied",
+        operation.summary,
+        files,
+        diff,
+        notes,
         confirmed=operation.confirmed,
         present=tuple((one.path, one.after is not None) for one in operation.changes.changes),
         left=tuple(SkippedFile(path, why, lost=True) for path, why in stay.items()),

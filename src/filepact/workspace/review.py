@@ -294,7 +294,9 @@ class Review:
             ReviewEntry(proposal, tuple(moved.values()), *self._count(proposal)),
             tuple(
                 ReviewFile(
-                    *(path, self.workspace.show(path), tuple(hunks)),
+                    path,
+                    self.workspace.show(path),
+                    tuple(hunks),
                     moved.get(path) or _of(moved, origins[path]),
                 )
                 for path, hunks in files.items()
@@ -432,7 +434,8 @@ class Review:
             if not item.divisible:
                 return self._did(proposal, self._approve(proposal.id, word))
             receipt, waits = approving.decide(
-                *(proposal.id, word),
+                proposal.id,
+                word,
                 accept=accept,
                 reject=reject,
                 fine=item.fine,

@@ -94,7 +94,8 @@ class RootSearch:
             if known is not None:
                 return known
         return TreeReader(
-            *(root, base),
+            root,
+            base,
             allow=allow,
             max_depth=max_depth,
             ahead=True,

@@ -87,7 +87,10 @@ class ChangeWriter:
     ) -> ChangeDiff:
         """A change set as a session may see it, or a person who is to decide about it."""
         return show_changes(
-            *(changes, versions, self.show, self.hides(session)),
+            changes,
+            versions,
+            self.show,
+            self.hides(session),
             to_agent=session is not None and bool(session.agent),
             deadline=deadline,
         )

@@ -160,12 +160,7 @@ def _modern(named: list[tuple[FileTexts, str]]) -> Iterator[Message]:
         {"operation": _operation(one), "path": path, "fileType": "text"} for one, path in named
     ]
     patch = "".join(
-        unified(
-            *(one.before, one.after),
-            old_name=one.path.path,
-            new_name=one.path.path,
-            git=True,
-        )
+        unified(one.before, one.after, old_name=one.path.path, new_name=one.path.path, git=True)
         for one, _ in named
     )
     if changes:
@@ -267,9 +262,7 @@ class ApprovalRequest:
         approve: Callable[[ChangeId, Approval], Receipt] | None = None,
     ) -> None:
         self._workspace = workspace
-        self._review = Review(
-            *(workspace, Session("dialog", person)), approve=approve, to_agent=True
-        )
+        self._review = Review(workspace, Session("dialog", person), approve=approve, to_agent=True)
         self._person = Approval(person)
         self._covering: Approval | None = None
         self._name = name
@@ -412,7 +405,7 @@ class ApprovalRequest:
             item = self._item = self._review.item(self.change)
             proposal = item.entry.proposal
             self.receipt = Receipt(
-                *(proposal.id, "pending", proposal.summary), diff=result.diff, rule=proposal.rule
+                proposal.id, "pending", proposal.summary, diff=result.diff, rule=proposal.rule
             )
             if not self._is_what_was_shown(proposal):
                 break

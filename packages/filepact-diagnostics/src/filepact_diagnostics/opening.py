@@ -242,7 +242,8 @@ def open_solution(
     from filepact_diagnostics.solution_engine import SolutionEngine  # noqa: PLC0415 - as above
 
     return Toolset(
-        *(SOLUTION_TOOLS, SolutionEngine(workspace, semantics, name, only_new)),
+        SOLUTION_TOOLS,
+        SolutionEngine(workspace, semantics, name, only_new),
         tier=tier,
         max_level=max_level,
         read_only=read_only,

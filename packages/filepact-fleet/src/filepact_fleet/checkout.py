@@ -323,7 +323,8 @@ class SharedRoot:
                 self._index.note({}, coming={path: files.get(path) for path in paths})
                 with suppress(NoChangeError):
                     fitted = fitting.fit(
-                        *(ChangeSet(changes), writer.hides(None)),
+                        ChangeSet(changes),
+                        writer.hides(None),
                         content=content,
                         conflicts=conflicts,
                     )
@@ -417,7 +418,11 @@ class SharedRoot:
             return now in (before[path], None if base is None else (base.content, base.mode))
 
         head, made = self._shared.publish(
-            *(operation.id, str(operation.session.actor), wanted, contents.__getitem__, agrees),
+            operation.id,
+            str(operation.session.actor),
+            wanted,
+            contents.__getitem__,
+            agrees,
             _request_id(operation.session.request),
         )
         # Whatever cuts this off, what the files hold tells from which state they came.

@@ -16,13 +16,19 @@ __all__ = ["STORE_KEYS", "read_store"]
 
 STORE_KEYS: Final = (
     SettingInfo(
-        *("store", "url", "", "a PostgreSQL database for the journal, without a password"),
+        "store",
+        "url",
+        "",
+        "a PostgreSQL database for the journal, without a password",
         {"type": "string", "pattern": "^postgres(ql)?://"},
         '"postgresql://filepact@db.example:5432/filepact"',
         f"an address that begins with {' or '.join(STORES)}",
     ),
     SettingInfo(
-        *("store", "workspace", '""', "the journal's name there; empty, one of its own"),
+        "store",
+        "workspace",
+        '""',
+        "the journal's name there; empty, one of its own",
         {"type": "string"},
     ),
     SettingInfo("store", "schema", '"filepact"', "the schema with its tables", TEXT),

@@ -120,7 +120,9 @@ def _work(
             LimitChecks(chosen),
             metrics,
             GatewayOptions(
-                *(chosen.megabytes * 1_000_000, chosen.patience, chosen.threads),
+                chosen.megabytes * 1_000_000,
+                chosen.patience,
+                chosen.threads,
                 waits=settings.server.timeout,
             ),
             ended=store.end,

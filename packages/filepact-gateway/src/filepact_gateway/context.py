@@ -196,7 +196,7 @@ class RequestContext:
             page=served.page,
             within=f"gateway {self.caller.user} ",
         )
-        made = tools.answer(*(step, served.facts), cancelled=call.is_cancelled, tell=call.tell)
+        made = tools.answer(step, served.facts, cancelled=call.is_cancelled, tell=call.tell)
         if not call.close() and not call.handed_out:
             made.lost()
             if call.is_cancelled() and self._repeated and self._repeated.by_id:

@@ -258,7 +258,7 @@ class GatewayHandler:
         version = request.get(_VERSION)
         if _is_modern(message, version):
             return refused_modern(request, message) or await self._converse(
-                *(caller, message, None, len(body), out), modern=True
+                caller, message, None, len(body), out, modern=True
             )
         if version and version not in HANDSHAKE_VERSIONS:
             said = ErrorResponse(-32022, "Unsupported protocol version", wanted)

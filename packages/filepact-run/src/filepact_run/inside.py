@@ -248,7 +248,10 @@ class NamespaceMounts:
         os.mkdir("/dev/pts", 0o755)
         with suppress(OSError):
             mount(
-                *("devpts", "/dev/pts", "devpts", _NO_SETUID | _NO_PROGRAMS),
+                "devpts",
+                "/dev/pts",
+                "devpts",
+                _NO_SETUID | _NO_PROGRAMS,
                 "newinstance,ptmxmode=0666,mode=0620",
             )
         os.symlink("pts/ptmx", "/dev/ptmx")

@@ -294,7 +294,8 @@ class LayerCommitter:
             rules = asking
             try:
                 one = self._fitting.fit(
-                    *(ChangeSet((change,)), hides),
+                    ChangeSet((change,)),
+                    hides,
                     content=found.contents.__getitem__,
                     among=among,
                 )
@@ -449,9 +450,7 @@ class LayerCommitter:
         self._waiting.propose(proposal, fitted.contents)
         versions = self._writer.versions(fitted.contents.__getitem__)
         shown = self._writer.shown(fitted.changes, versions, None)
-        return Receipt(
-            *(proposal.id, "pending", proposal.summary, shown.files, shown.diff), rule=rule
-        )
+        return Receipt(proposal.id, "pending", proposal.summary, shown.files, shown.diff, rule=rule)
 
     def _made(
         self, session: Session, tool: str, changes: ChangeSet, found: LayerChanges

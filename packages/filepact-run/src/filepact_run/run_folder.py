@@ -135,7 +135,14 @@ class RunFolder:
         except OSError as error:
             raise _unusable(path, error) from None
         record = RunRecord(
-            *(name, tuple(command), agent, mode, tuple(roots), folder, moment(), time.time()),
+            name,
+            tuple(command),
+            agent,
+            mode,
+            tuple(roots),
+            folder,
+            moment(),
+            time.time(),
             places={root: place_of(root) for root in roots},
         )
         run = cls(path, record, lock)

@@ -15,15 +15,24 @@ __all__ = ["RUN_KEYS", "RunSettings", "read_run"]
 
 RUN_KEYS: Final = (
     SettingInfo(
-        *("run", "builds", '"move"', "what becomes of node_modules and the like after `run`"),
+        "run",
+        "builds",
+        '"move"',
+        "what becomes of node_modules and the like after `run`",
         one_of("move", "record", "discard"),
     ),
     SettingInfo(
-        *("run", "commit", '"quiet"', "when what `run` may commit is committed"),
+        "run",
+        "commit",
+        '"quiet"',
+        "when what `run` may commit is committed",
         one_of("quiet", "end"),
     ),
     SettingInfo(
-        *("run", "writable", "[]", "folders that programs behind `run` change as they are"),
+        "run",
+        "writable",
+        "[]",
+        "folders that programs behind `run` change as they are",
         {"type": "array", "items": {"type": "string", "pattern": "^(/|~/)"}},
         form="a list of paths that begin with / or ~/",
     ),

@@ -125,7 +125,11 @@ def _connection(host: Host, installed: str, folder: Path, state: str) -> Connect
             guard = "own-tools"
     reachable = not plugin or shutil.which("filepact") is not None
     return Connection(
-        *(host, installed, server, None if off else guard, tuple(dict.fromkeys(lines))),
+        host,
+        installed,
+        server,
+        None if off else guard,
+        tuple(dict.fromkeys(lines)),
         plugin=plugin,
         reachable=reachable,
         root=root,

@@ -231,7 +231,8 @@ def _carried_out(
                 return answer_receipt(workspace.approve(proposal.id, word), screen), proposal
             accepts = every if numbers is None else {*numbers}
             receipt, _waits = workspace.approving.decide(
-                *(proposal.id, word),
+                proposal.id,
+                word,
                 accept=accepts,
                 reject=every - accepts if arguments.reject_others else (),
             )

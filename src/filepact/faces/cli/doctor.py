@@ -450,7 +450,9 @@ def _check_unset(workspace: Workspace) -> Iterator[CheckResult]:
                 states = [(x.mode, x.attributes) for x in (now, one.after) if x]
                 if said and states[0] != states[1]:
                     yield CheckResult(
-                        *("attributes", "ok", f"{done.id}, {name}: {said}"),
+                        "attributes",
+                        "ok",
+                        f"{done.id}, {name}: {said}",
                         "Set it by hand, as root where it takes root.",
                     )
 
@@ -505,7 +507,9 @@ def _check_attributes(folder: str, missing: Sequence[str]) -> CheckResult:
     }
     but = ", ".join(f"{one} ({why[one]})" for one in missing)
     return CheckResult(
-        *("attributes", "ok", f"{said}, but not: {but}"),
+        "attributes",
+        "ok",
+        f"{said}, but not: {but}",
         "Where a change loses one of these, its answer and the log name the file.",
     )
 

@@ -58,7 +58,9 @@ def hook(arguments: Namespace, _screen: Terminal) -> None:
     from filepact.faces.hooks.client import run  # noqa: PLC0415 - only this command needs it
 
     run(
-        *(arguments.agent, arguments.event, arguments.root),
+        arguments.agent,
+        arguments.event,
+        arguments.root,
         mode=arguments.mode or "",
         only=arguments.where_set_up,
         state=arguments.state or "",

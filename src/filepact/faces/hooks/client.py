@@ -169,7 +169,9 @@ def run(
             roots, mode = found[0], mode or found[1]
         config = config or os.environ.get("FILEPACT_CONFIG") or ""
         request = HookRequest(
-            *(agent, event, mode),
+            agent,
+            event,
+            mode,
             state=state,
             config=os.path.abspath(config) if config else "",
             roots=tuple(map(os.path.realpath, roots or _roots(agent))),

@@ -253,7 +253,8 @@ class Files:
             expected_revision: Refuse if the file is not this revision any more.
         """
         return self._change(
-            *(write_file, path),
+            write_file,
+            path,
             content=content,
             append=append,
             create_dirs=create_dirs,
@@ -281,7 +282,8 @@ class Files:
         """
         if isinstance(old_string, str):
             return self._change(
-                *(edit_file, path),
+                edit_file,
+                path,
                 old_string=old_string,
                 new_string=new_string,
                 replace_all=replace_all,

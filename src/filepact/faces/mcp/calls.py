@@ -519,8 +519,12 @@ class CallExecutor:
     def _channel(self, asked: ToolRequest) -> ElicitationConnection:
         ask, told = self._questions.ask, self._questions.told
         return ElicitationConnection(
-            *(asked.modes, None if asked.modern else ask, told),
-            *(asked.state, asked.answers, asked.apps),
+            asked.modes,
+            None if asked.modern else ask,
+            told,
+            asked.state,
+            asked.answers,
+            asked.apps,
         )
 
 

@@ -410,7 +410,13 @@ def _carry_out(
     if isinstance(token, bool) or not isinstance(token, int | str):
         token = None  # as which nobody could be told
     return ToolRequest(
-        *(wanted, params["name"], params.get("arguments") or {}, actor, token, modern, meta),
+        wanted,
+        params["name"],
+        params.get("arguments") or {},
+        actor,
+        token,
+        modern,
+        meta,
         modes,
         params.get("requestState"),
         params.get("inputResponses") or {},
@@ -521,7 +527,8 @@ _icon: Final = _with(
     theme=_among(frozenset(("light", "dark"))),
 )
 _client: Final = _with(
-    *("name", "version"),
+    "name",
+    "version",
     name=_text,
     version=_text,
     title=_text,
@@ -543,7 +550,9 @@ _capabilities: Final = _with(
 )
 
 _HANDSHAKE: Final = _with(
-    *("protocolVersion", "capabilities", "clientInfo"),
+    "protocolVersion",
+    "capabilities",
+    "clientInfo",
     protocolVersion=_text,
     capabilities=_capabilities,
     clientInfo=_client,

@@ -497,9 +497,7 @@ class BucketWorkspace:
                 if one.content in places
             }
             try:
-                return self._exchange(
-                    *(head, files, edits, (change,), by), attempt=number, last=last
-                )
+                return self._exchange(head, files, edits, (change,), by, attempt=number, last=last)
             except (StaleItemError, UnknownResultError):
                 continue
         return None

@@ -146,7 +146,8 @@ def framed(context: PageContext, title: str, *content: Element, kind: str) -> El
         tag("a", context.project or "filepact", href="/", class_="name", title="filepact"),
         tag(
             "a",
-            *("Waiting ", tag("b", str(count), id="count", class_="some" if count else None)),
+            "Waiting ",
+            tag("b", str(count), id="count", class_="some" if count else None),
             href="/",
             id="inbox",
         ),
@@ -158,7 +159,8 @@ def framed(context: PageContext, title: str, *content: Element, kind: str) -> El
         aria_label="Review",
     )
     said = tag(
-        *("div", *(tag("p", text, class_="bad" if bad else "good") for text, bad in context.said)),
+        "div",
+        *(tag("p", text, class_="bad" if bad else "good") for text, bad in context.said),
         id="said",
         role="status",
     )
@@ -188,7 +190,9 @@ def button_form(
     if not shown:
         return Element()
     return tag(
-        *("form", secret_field(context), tag("button", label, id=name)),
+        "form",
+        secret_field(context),
+        tag("button", label, id=name),
         method="post",
         action=target,
     )
@@ -209,7 +213,8 @@ def _side(context: PageContext) -> Element:
 
 def _side_group(context: PageContext, group: ReviewGroup) -> Element:
     return tag(
-        *("section", turn_link(context, group)),
+        "section",
+        turn_link(context, group),
         tag("ul", *(tag("li", _side_entry(one)) for one in group.entries)),
     )
 
@@ -243,7 +248,12 @@ def _side_entry(entry: ReviewEntry) -> Element:
         "a",
         tag(
             "span",
-            *(became(entry), " ", basename(names[0]), dim(more), " ", counts(entry.lines)),
+            became(entry),
+            " ",
+            basename(names[0]),
+            dim(more),
+            " ",
+            counts(entry.lines),
             class_="file",
         ),
         dim(dirname(names[0])),
@@ -351,7 +361,8 @@ def _row(line: DiffLine, file: str) -> Element:
     if line.sign in ("@", "h", "\\"):
         return tag("tr", tag("td", line.text.strip(), colspan=4), class_=_CLASSES[line.sign])
     return tag(
-        *("tr", *_numbers(line.old, line.new)),
+        "tr",
+        *_numbers(line.old, line.new),
         tag("td", line.sign, class_="sign"),
         _text(line, file),
         class_=_CLASSES[line.sign],
