@@ -13,7 +13,7 @@ from filepact.text.edit import Edit, EditList, merge
 from filepact.tools.registry import CallContext, CallResult
 from filepact.values import replace
 from filepact.workspace.placement import placed
-from filepact.workspace.sent_text import fitted_ends
+from filepact.workspace.target import fitted_ends
 
 if TYPE_CHECKING:
     from collections.abc import Callable

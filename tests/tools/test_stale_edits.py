@@ -795,9 +795,7 @@ def test_what_was_taken_from_the_end_comes_back_there_though_the_last_line_was_c
     assert merge(_ON, _ON + put, now).text == now + put
 
 
-NARROW = (
-    "class A:\n  def one(self):\n    x = 1\n    return x\n\n  def two(self):\n    y = 2\n    return y\n"
-)
+NARROW = "class A:\n  def one(self):\n    x = 1\n    return x\n\n  def two(self):\n    y = 2\n    return y\n"
 ONE = {
     "old_string": "    x = 1\n    return x\n",
     "new_string": "    x = 10\n    log(x)\n    return x\n",

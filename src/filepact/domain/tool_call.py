@@ -195,15 +195,8 @@ _COMMANDS: Final = words(
     "command cmd commands script shell shell_command shellCommand code bash chars argv"
 )
 _PROGRAMS: Final = ("program", "executable", "cmd", "command")
-# In this order.
-_STARTS: Final = [
-    "workdir",
-    "cwd",
-    "working_directory",
-    "workingDirectory",
-    "directory",
-    "dir_path",
-]
+_STARTS: Final = tuple("workdir cwd working_directory workingDirectory directory dir_path".split())  # noqa: SIM905
+"""In this order."""
 
 OLD_TEXTS: Final = words("old_string oldString old_str oldText old_text")
 NEW_TEXTS: Final = words(

@@ -20,8 +20,7 @@ from filepact.workspace.draft import Draft
 from filepact.workspace.folders import MOST_MOVED, MOST_OPENED
 from filepact.workspace.history import SessionHistory
 from filepact.workspace.location import in_other_letters, not_there
-from filepact.workspace.sent_text import changed_ends
-from filepact.workspace.target import check_revision
+from filepact.workspace.target import changed_ends, check_revision
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -41,24 +41,22 @@ from filepact.workspace.placement import (
     placed,
 )
 from filepact.workspace.read_tracker import KnownText
-from filepact.workspace.sent_text import (
-    appended,
-    check_nothing_left_in,
-    escape_notes,
-    fitted_ends,
-    text_of,
-)
 from filepact.workspace.target import (
     FileReader,
     Target,
+    appended,
     check_link_moves,
+    check_nothing_left_in,
     check_overtaken,
     check_revision,
     check_still,
     check_taken_back,
     check_unshown,
+    escape_notes,
     existing,
+    fitted_ends,
     readable,
+    text_of,
 )
 
 if TYPE_CHECKING:
