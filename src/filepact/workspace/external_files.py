@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from filepact.domain.document import content_id
@@ -92,6 +93,12 @@ class ExternalFiles:
                 return ExternalFile(stamp, self.text(path, data), content_id(data))
             stamp = again
         return None if stamp is None else ExternalFile(stamp)
+
+    def leads_into(self, path: WorkspacePath) -> bool:
+        """Whether a link leads to a folder within its root."""
+        with suppress(FilepactError):
+            return self._guard.root_of(path.root).place(path.path).kind == "directory"
+        return False
 
     def above(self, root: RootId, names: Sequence[str]) -> tuple[str, ...]:
         """Files of some names in the folders above a root; none of them is read."""

@@ -103,14 +103,23 @@ def test_with_too_many_ignored_files_nothing_is_called_complete(ty: Scene) -> No
 
 
 @pytest.mark.parametrize(
-    ("name", "whole"), [("way", False), ("node_modules", True), ("a.md", True)]
+    ("name", "target", "whole"),
+    [
+        ("way", "real", False),
+        ("way.d", "real", False),
+        ("way.py", "real/z.py", False),
+        ("node_modules", "real", True),
+        ("tool", "real/z.py", True),
+        ("gone", "nothing", True),
+        ("out", "..", True),
+    ],
 )
 def test_what_is_read_through_a_link_is_not_called_complete(
-    ty: Scene, name: str, whole: bool
+    ty: Scene, name: str, target: str, whole: bool
 ) -> None:
     ty.put("real/z.py", "Z = 1\n")
-    ty.put("a.py", "print(1)\n" if whole else "from way.z import Z\n")
-    (ty.root / name).symlink_to("real")
+    ty.put("a.py", "from way.z import Z\n" if name == "way" else "print(1)\n")
+    (ty.root / name).symlink_to(target)
     (report,) = ty.semantics.look(["a.py"], session=AGENT)
     assert (report.fresh, report.complete) == (True, whole)
     assert any(name in one for one in report.notes) != whole

@@ -132,10 +132,9 @@ class DiskSync:
         with self.lock:
             links = [name for name, stamp in self._snapshot.stamps.items() if stamp.is_link]
         for name in links:
-            last, path = basename(name), WorkspacePath(self._root, name).absolute
-            if last not in _INSTALLED | MACHINE_FOLDERS and (
-                "." not in last or self._claimed(path)
-            ):
+            path = WorkspacePath(self._root, name)
+            counts = basename(name) not in _INSTALLED | MACHINE_FOLDERS
+            if counts and (self._claimed(path.absolute) or self._files.leads_into(path)):
                 return _LINKED.format(name)
         return ""
 
