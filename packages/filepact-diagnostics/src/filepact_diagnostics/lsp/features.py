@@ -300,10 +300,14 @@ class SymbolReferencesQuery:
         questions = (ReferencesQuery(*one, declared=self.declared) for one in self.places)
         asked = [one.ask(client, documents, deadline - _ANSWERING) for one in questions]
         found: list[tuple[TextRange, ...] | None] = []
+        exact = "filepact.dependents" in client.capabilities.commands  # it renames all uses
         for answer in await asyncio.gather(*asked, return_exceptions=True):
-            if not isinstance(answer, tuple | RequestFailedError | RequestTimeoutError):
+            lacks = self.declared and isinstance(answer, UnknownMethodError)
+            if not lacks and not isinstance(
+                answer, tuple | RequestFailedError | RequestTimeoutError
+            ):
                 raise answer
-            late = isinstance(answer, RequestTimeoutError)
+            late = isinstance(answer, RequestTimeoutError) or (lacks and exact)
             found.append(None if late else answer if isinstance(answer, tuple) else ())
         return tuple(found)
 

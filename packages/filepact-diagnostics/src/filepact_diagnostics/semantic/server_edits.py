@@ -449,8 +449,6 @@ class ServerQueries:
         paths = [one for path in dict(left.places) if (one := self._place(path)) is not None]
         wait = replace(self._deadline, end=min(self._deadline.end, time.monotonic() + _INDEXING))
         answer, _ = self._servers.query(server, question, paths, known, wait)
-        if answer and answer.state == "lacking":  # what nobody can be asked about may be meant
-            answer = replace(answer, state="answered", value=[()] * len(left.places))
         meant = left.meant(answer.value) if answer and answer.state == "answered" else ()
         return notes, [f"{self._show(path)}:{line}" for path, line in sorted(meant)]
 
