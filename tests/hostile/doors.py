@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import threading
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -211,15 +211,23 @@ def protocol(world: World, mode: Mode, folders: Sequence[str] = ()) -> Iterator[
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
     client = LineClient(to_server, from_server)
+
+    def tell() -> None:
+        # What cannot be used is asked about again.
+        while question := client.asked.get():
+            with suppress(OSError):
+                client.send({"jsonrpc": "2.0", "id": question["id"], **_shared(folders)})
+
+    telling = threading.Thread(target=tell, daemon=True)
+    telling.start()
     try:
         if folders:
             client.shake_hands(roots={})
-            question = client.asked.get(timeout=PATIENCE)
-            client.send({"jsonrpc": "2.0", "id": question["id"], **_shared(folders)})
         else:
             client.shake_hands()
         yield Server(client)
     finally:
+        client.asked.put({})
         client.hang_up()
         thread.join(PATIENCE)
         assert not thread.is_alive(), "the server does not end"
