@@ -75,10 +75,10 @@ class Door:
         with self._workspace.draft(AGENT, "write_file") as draft:
             (target,) = draft.open_all([place])
             draft.write(target, text)
-            changes, contents = draft.changes, dict(draft.contents)
+            changes = draft.changes
             self._workspace.submit(draft, "a change")
         before = time.perf_counter()
-        update = self._semantics.verify(changes, contents, session=AGENT, seconds=seconds)
+        update = self._semantics.verify(changes, draft.versions, session=AGENT, seconds=seconds)
         took = time.perf_counter() - before
         if update.findings is None or not update.findings.fresh:
             return took, None
