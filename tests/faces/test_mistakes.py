@@ -275,7 +275,10 @@ def test_an_output_that_is_full_or_closed_is_one_sentence_and_no_traceback(
         assert done.returncode in (0, 1, 2, 3)
 
 
-@pytest.mark.parametrize("words", [["log"], ["log", "--json"], ["nosuch"], ["status"]])
+@pytest.mark.parametrize(
+    "words",
+    [["log"], ["log", "--json"], ["nosuch"], ["status"], ["--help"], ["log", "-h"], ["--version"]],
+)
 def test_what_cannot_be_said_is_no_success(cli: CommandLine, words: list[str]) -> None:
     assert cli("write", "a", "--content", "a").code == 0
     with open("/dev/full", "wb") as full:

@@ -6,6 +6,7 @@ Only the standard library's argparse: `filepact --help` has to answer at once.
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from filepact.faces.cli.screen import CommandError
@@ -13,6 +14,8 @@ from filepact.values import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from _typeshed import SupportsWrite
 
 __all__ = [
     "GROUPS",
@@ -132,6 +135,12 @@ class CommandParser(argparse.ArgumentParser):
         after = rest.partition("\nexit codes:")[2]
         listed = "\n".join(lines)
         return f"{usage}{listed}\n\noptions:\n{options}\nexit codes:{after}"
+
+    def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
+        """As of argparse, which keeps quiet where nobody can get it."""
+        stream = sys.stderr if file is None else file
+        stream.write(message)
+        sys.stdout.flush()
 
     def error(self, message: str) -> NoReturn:
         """Raise what is wrong, in other words than argparse has for it."""
