@@ -195,7 +195,7 @@ _COMMANDS: Final = words(
     "command cmd commands script shell shell_command shellCommand code bash chars argv"
 )
 _PROGRAMS: Final = ("program", "executable", "cmd", "command")
-_STARTS: Final = tuple("workdir cwd working_directory workingDirectory directory dir_path".split())  # noqa: SIM905
+_STARTS: Final = tuple("workdir cwd working_directory workingDirectory directory dir_path".split())  # noqa: SIM905 - read as `words`
 """In this order."""
 
 OLD_TEXTS: Final = words("old_string oldString old_str oldText old_text")
