@@ -173,15 +173,14 @@ def cold(
     return found
 
 
-def index_memory(tree: Path, *, seconds: float = 65.0) -> tuple[float, float]:
+def index_memory(tree: Path, *, seconds: float = 5.0) -> tuple[float, float]:
     """What the index of a tree takes at rest, and the text in it, in MiB.
 
-    It is what a server takes of its own when it keeps no texts any more, less what one takes that has
-    searched ten files.
+    It is what a server takes of its own, less what one takes that has searched ten files.
 
     Args:
         tree: What is searched.
-        seconds: After so long no texts are kept.
+        seconds: After so long a server is at rest.
     """
     with tempfile.TemporaryDirectory() as scratch, ExitStack() as stack:
         few = Path(scratch, "few")

@@ -20,7 +20,7 @@ from filepact.domain.operation import AuditOptions
 from filepact.domain.policy import AccessRequest, decide
 from filepact.errors import FilepactError, InvalidParamsError, NotFoundError
 from filepact.fs.home_secrets import SecretIndex
-from filepact.fs.kernel import FileSync, most_watches, place_of, same_places
+from filepact.fs.kernel import FileSync, most_watches, place_of, same_places, use_few_arenas
 from filepact.fs.locks import locked_by
 from filepact.fs.root import Root
 from filepact.fs.state import (
@@ -70,6 +70,7 @@ __all__ = [
     "secret_places",
     "ticks_now",
     "turn_noted",
+    "use_few_arenas",
 ]
 
 _UNTIL: Final = " (until "

@@ -119,14 +119,15 @@ def test_files_that_cannot_match_are_not_opened(indexed, root, monkeypatch):
 
 @NOTICES
 @needs_library
-def test_a_line_is_shown_from_the_disk_and_never_from_what_is_kept(indexed, root, monkeypatch):
+def test_a_line_is_shown_from_the_disk_and_never_from_what_was_read_before(
+    indexed, root, monkeypatch
+):
     (root / "a.txt").write_text("word and more\n")
     workspace = indexed()
     query = Query.compile("word")
     how = {"glob": "**/*", "limit": 5, "offset": 0, "context": 0, "mode": "content"}
     for _ in range(2):
         assert reader(workspace).grep(".", query, **how).total == 1
-    assert known(workspace).texts._kept
 
     def refuse(self, path, **how):
         raise PathBlockedError("no", path=path)
@@ -139,39 +140,17 @@ def test_a_line_is_shown_from_the_disk_and_never_from_what_is_kept(indexed, root
     (root / "a.txt").write_text("other\n")
     assert reader(workspace).grep(".", query, **how).total == 0
     workspace._indexes.settle()
-    reader(workspace).grep(".", Query.compile("other"), **how)
-    assert known(workspace).texts._kept
-    known(workspace).texts.drop_texts()
-    assert not known(workspace).texts._kept
+    assert reader(workspace).grep(".", Query.compile("other"), **how).total == 1
     check(workspace)
 
 
 @NOTICES
-@needs_library
-def test_a_text_that_was_read_before_its_file_changed_is_not_kept(indexed, root):
-    (root / "a.txt").write_text("word and more\n")
-    workspace = indexed()
-    index = known(workspace)
-    files = index.names.files(".", workspace.guard.listing(index.root, "read"), "**/*")
-    before = index.texts.known(files, ((b"word",),), ())
-    (root / "a.txt").write_text("other\n")
-    check(workspace)
-    workspace._indexes.settle()
-    before.keep("a.txt", b"word and more\n")
-    assert list(index.texts._kept.values()) == [b"other\n"]
-    check(workspace)
-
-
-@NOTICES
-@needs_library
-def test_texts_are_kept_within_a_bound(indexed, root, monkeypatch):
-    monkeypatch.setattr(text_index, "_MOST_KEPT", 40)
+def test_of_many_changes_only_some_are_noted(indexed, root, monkeypatch):
+    monkeypatch.setattr(text_index, "_MOST_NOTED", 3)
     for number in range(9):
         (root / f"{number}.txt").write_text(f"createdAt {number}\n")
     workspace = indexed()
     check(workspace)
-    assert 0 < sum(map(len, known(workspace).texts._kept.values())) <= 40
-    monkeypatch.setattr(text_index, "_MOST_NOTED", 3)
     for number in range(9):
         (root / f"{number}.txt").write_text(f"createdAt again {number}\n")
         check(workspace)
@@ -441,22 +420,14 @@ def test_answers_about_names_are_given_again_only_while_nothing_can_have_changed
     assert one.find("out", "**/*.py", limit=9) is not one.find("out", "**/*.py", limit=9)
 
 
-@needs_library
-def test_texts_are_kept_only_until_nobody_has_searched_for_a_while(indexed, root, monkeypatch):
-    monkeypatch.setattr(search_index, "_KEPT_SECONDS", 0.05)
+def test_memory_goes_back_when_nobody_has_searched_for_a_moment(indexed, root, monkeypatch):
+    monkeypatch.setattr(search_index, "_REST_SECONDS", 0.02)
+    given = threading.Event()
+    monkeypatch.setattr(search_index, "give_memory_back", given.set)
     (root / "a.txt").write_text("createdAt\n")
     workspace = indexed()
-    texts, dropped = known(workspace).texts, threading.Event()
-    plain = texts.drop_texts
-
-    def drop():
-        plain()
-        if not texts._kept:
-            dropped.set()
-
-    monkeypatch.setattr(texts, "drop_texts", drop)
     check(workspace)
-    assert dropped.wait(60)
+    assert given.wait(60)
     check(workspace)
 
 
@@ -487,7 +458,7 @@ def test_servers_of_one_root_watch_no_more_than_half_of_what_a_user_may_watch(
 
 @NOTICES
 def test_after_a_long_time_without_a_search_nothing_is_known_or_watched(indexed, root, monkeypatch):
-    monkeypatch.setattr(search_index, "_KEPT_SECONDS", 0.02)
+    monkeypatch.setattr(search_index, "_REST_SECONDS", 0.02)
     monkeypatch.setattr(search_index, "_IDLE_SECONDS", 0.05)
     monkeypatch.setattr(search_index, "_PAUSE_SECONDS", 0.01)
     (root / "a.txt").write_text("createdAt\n")
@@ -529,7 +500,7 @@ def test_readers_who_may_see_the_same_have_it_in_common(indexed, root):
 
 
 @needs_library
-def test_a_search_that_has_begun_reads_the_texts_of_that_moment(monkeypatch):
+def test_a_search_that_has_begun_knows_the_texts_of_that_moment(monkeypatch):
     monkeypatch.setattr(text_index, "_FEW", 0)
     texts, files = filled("a", "b", "c")
     before = texts.known(files, ((b"word",),), ())
@@ -537,7 +508,6 @@ def test_a_search_that_has_begun_reads_the_texts_of_that_moment(monkeypatch):
     texts.rest()
     after = texts.known(files, ((b"word",),), ())
     for one in (before, after):
-        assert [one.text(name) for name in "bc"] == [b"b", b"c"]
         assert [one.same(name, STAMP) for name in "abc"] == [False, True, True]
     texts.close()
 
@@ -612,6 +582,6 @@ def test_where_texts_cannot_be_indexed_nothing_is_known_and_nothing_fails():
     texts, files = TextIndex(lambda: None), FileList(["a"])
     assert not texts.usable
     assert texts.claim(files) == []
-    for act in (texts.drop_texts, texts.rest, texts.clear, texts.close):
+    for act in (texts.rest, texts.clear, texts.close):
         act()
         assert looked_at(texts, files) == ["a"]

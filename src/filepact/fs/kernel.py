@@ -79,6 +79,7 @@ _NO_FOLLOW = 0x100
 _LINKS, _LINKS_AT, _BIRTH, _BIRTH_AT, _TYPE, _MODE_AT = 0x4, 16, 0x800, 80, 0x1, 28
 _APPEND, _FLAGS_AT = 0x20, 8
 _STATX_SIZE = 256
+_ARENAS = -8  # M_ARENA_MAX of <malloc.h>
 _NUMBER = (1 << 64) - 1
 
 _libc = ctypes.CDLL(None, use_errno=True) if sys.platform != "win32" else None
@@ -103,6 +104,8 @@ _int, _uint, _text, _address = ctypes.c_int, ctypes.c_uint, ctypes.c_char_p, cty
 _openat2 = library_call("syscall", ctypes.c_long, _int, _text, _address, ctypes.c_size_t)
 _statx = library_call("statx", _int, _text, _int, _uint, _address)
 _fstatfs = library_call("fstatfs", _int, _address)
+_mallopt = library_call("mallopt", _int, _int)
+_malloc_trim = library_call("malloc_trim", ctypes.c_size_t)
 _inotify_init1 = library_call("inotify_init1", _int)
 _inotify_add_watch = library_call("inotify_add_watch", _int, _text, _uint)
 
@@ -317,6 +320,22 @@ def _statx_of(folder: int, name: bytes, flags: int, mask: int) -> Any:
     found = (ctypes.c_char * _STATX_SIZE)()
     done = _statx(folder, name, flags, mask, found) == 0
     return found if done and ctypes.c_uint32.from_buffer(found).value & mask == mask else None
+
+
+def use_few_arenas() -> None:
+    """Have the threads of this process share two arenas of the allocator, before there are more, where it is glibc's.
+
+    Each further arena keeps pages of what a search needed for a moment, and threads of Python hardly ever allocate at
+    the same time.
+    """
+    if _mallopt is not None:
+        _mallopt(_ARENAS, 2)
+
+
+def give_memory_back() -> None:
+    """Give pages that the allocator holds, and nothing uses, back to the system, where the C library can."""
+    if _malloc_trim is not None:
+        _malloc_trim(0)
 
 
 def file_system(descriptor: int) -> int | None:

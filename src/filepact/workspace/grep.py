@@ -344,10 +344,7 @@ class _Run:
         overlay: Callable[[str], bytes | None],
         progress: Callable[[int, str], None],
     ) -> None:
-        """Search the files that may match, of those of which something is known.
-
-        Of a file whose text is kept lines are shown only after its bytes were read.
-        """
+        """Search the files that may match, of those of which something is known."""
         self.searched += known.passed
         self.binary += known.binary
         at, step = 0, _FIRST_AT_ONCE
@@ -372,44 +369,28 @@ class _Run:
         root: Root,
         overlay: Callable[[str], bytes | None],
     ) -> None:
-        """Search some files that may match: all texts at once, and then those files that are left.
-
-        Texts that are kept say where to look; of those files that match the bytes are read now.
-        """
-        texts = {path: text for path in paths if (text := known.text(path)) is not None}
-        fresh = self._unkept([path for path in paths if path not in texts], known, root)
-        texts.update((path, read[0]) for path, read in fresh.items() if read)
+        """Search some files that may match: the texts of those that are known at once, and then what is left."""
+        read = self._read(paths, known, root)
+        texts = {path: one[0] for path, one in read.items() if one}
         order, spans = list(texts), spans_in(self.query, list(texts.values()))
         found = {order[at]: spans[at] for at in spans}
         searched = 0
-        left = [
-            (place, path)
-            for place, path in enumerate(paths)
-            if (path in found if path in texts else fresh.get(path) is not False)
-        ]
-        again = [path for _, path in left if path in texts and path not in fresh]
-        read = {
-            path: one
-            for path, one in zip(again, root.read_small([] if self.enough else again), strict=False)
-            if isinstance(one, tuple)
-        }
-        for place, path in left:
+        for place, path in enumerate(paths):
+            if path not in found and path in read:
+                continue
             if self.ended():
                 return
             # Those that were passed over have been searched as well.
             self.searched += place - searched
             searched = place + 1
-            now = fresh.get(path) or read.get(path)
-            if path in found and (self.enough or (now and now[0] == texts[path])):
+            if path in found:
                 # It is as it was when it was found to be text without a key.
                 self._text(path, texts[path], found[path])
             else:
-                got = partial(_given, now[0]) if now else partial(_bytes, root, path)
-                same = known.same(path, now[1]) if now else False
-                self.file(path, overlay, got, known, same=same)
+                self.file(path, overlay, partial(_bytes, root, path), known)
         self.searched += len(paths) - searched
 
-    def _unkept(
+    def _read(
         self, paths: list[str], known: KnownTexts, root: Root
     ) -> dict[str, SmallFile | Literal[False]]:
         """Read those of some files that are known, and are still as they were, if they hold what is needed."""
@@ -421,7 +402,6 @@ class _Run:
             if read is False:
                 found[path] = False
             elif isinstance(read, tuple) and known.same(path, read[1]):
-                known.keep(path, read[0])
                 found[path] = read
         return found
 
@@ -431,8 +411,6 @@ class _Run:
         overlay: Callable[[str], bytes | None],
         read: Callable[[], bytes],
         known: KnownTexts | None = None,
-        *,
-        same: bool = False,
     ) -> None:
         """Search one file; a file that cannot be searched is noted.
 
@@ -441,7 +419,6 @@ class _Run:
             overlay: See `grep`.
             read: Reads it.
             known: What is known of texts.
-            same: Whether it is known to be as it was when it was found to hold no key.
         """
         try:
             newer = overlay(path)
@@ -462,13 +439,11 @@ class _Run:
             self.binary += 1
             return
         if known is not None:
-            if same:
-                known.keep(path, text)
             spans = spans_in(self.query, [text])
             if not spans:
                 self.searched += 1
                 return
-            if self.net and not same and holds_private_key(data):
+            if self.net and holds_private_key(data):
                 self.unreadable.append(path)
                 return
             self._text(path, text, spans[0])

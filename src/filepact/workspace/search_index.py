@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from filepact.errors import FilepactError
 from filepact.fs.inotify import WatcherLimit
+from filepact.fs.kernel import give_memory_back
 from filepact.fs.walk import Entry, EntryList, FileRecord, TreeReader, open_batch
 from filepact.text.query import searchable
 from filepact.text.secrets import holds_private_key
@@ -52,8 +53,8 @@ _FEW_TEXTS: Final = 500
 """So many stamps are compared before every search, which takes less than a millisecond."""
 
 _AT_ONCE: Final = 16
-_KEPT_SECONDS: Final = 60.0
-"""Texts are kept until for so long nobody searches."""
+_REST_SECONDS: Final = 1.0
+"""So long after the last search the memory that searches took goes back to the system."""
 
 _LEAST_KEPT: Final = 200
 """Fewer texts are read anew as quickly as they are taken over from another server."""
@@ -291,11 +292,10 @@ class SearchIndexes:
     def _rest_all(self) -> float | None:
         """Give back what is not worth keeping while nobody searches; seconds until there is more of that."""
         idle = time.monotonic() - self._searched
-        self._resting = idle > _KEPT_SECONDS and not self._searching
+        self._resting = idle > _REST_SECONDS and not self._searching
         if not self._resting:
-            return _KEPT_SECONDS
-        for one in self._roots.values():
-            one.texts.drop_texts()
+            return _REST_SECONDS
+        give_memory_back()
         if idle <= _IDLE_SECONDS:
             return _IDLE_SECONDS - idle + _PAUSE_SECONDS
         for one in self._roots.values():

@@ -1,4 +1,4 @@
-"""The index of a root's texts: which trigrams each holds, and, for a while, the texts themselves.
+"""The index of a root's texts: which trigrams each holds.
 
 Nothing is answered from here: it says in which files a search need not look.
 """
@@ -16,7 +16,7 @@ from filepact.fs.trigrams import NO_TEXT, TrigramIndex
 from filepact.workspace.documents import EDITORCONFIG
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Sequence
 
     from filepact.fs.trigrams import TrigramImage
     from filepact.text.literals import Needs
@@ -31,10 +31,6 @@ _MOST_ADDED: Final = 8
 """A block smaller than this many times the later additions is merged with them."""
 
 _MOST_NOTED: Final = 10_000
-_MOST_KEPT: Final = 64 << 20
-_LARGEST_KEPT: Final = 4 << 20
-"""So many bytes of a root's texts are kept, none of them longer than that."""
-
 
 _RACY_NANOSECONDS: Final = 2_000_000_000
 """A stamp may stay the same while the file changes once more, if it is younger than that; nobody else is told it."""
@@ -57,8 +53,6 @@ class KnownTexts(NamedTuple):
         same: Whether it is of a file with this stamp.
         passed: How many of the others are texts.
         binary: How many of them are none.
-        text: The text of a file as UTF-8, as far as it is kept; None where it has to be read.
-        keep: Takes the text of a file that was read.
     """
 
     look: list[str]
@@ -67,12 +61,10 @@ class KnownTexts(NamedTuple):
     same: Callable[[str, _Stamp], bool]
     passed: int
     binary: int
-    text: Callable[[str], bytes | None]
-    keep: Callable[[str, bytes], None]
 
 
 class TextIndex:
-    """The trigrams of a root's texts, and some of the texts; for all threads.
+    """The trigrams of a root's texts; for all threads.
 
     Args:
         trigrams: Makes an index of the texts in a block, or an empty one; None where there is none, then nothing
@@ -88,7 +80,6 @@ class TextIndex:
         self._trigrams: TrigramIndex | None = None
         self._numbers: dict[str, int]
         self._paths: list[str | None]
-        self._kept: dict[int, bytes]
         self._stamps: bytearray
         self._binary: dict[str, bytes]
         self._searched: set[str]
@@ -133,7 +124,6 @@ class TextIndex:
         self._wide, self._recoded, self._claimed = set(), set(), set()
         self._racy, self._said = set(), {}
         self._shared: TrigramImage | None = None
-        self._kept, self._kept_bytes = {}, 0
         self._full = False
         self._noted = []
         self._emptied += 1
@@ -166,7 +156,6 @@ class TextIndex:
         number = self._numbers.pop(name, None)
         if number is not None:
             self._paths[number] = None
-            self._kept_bytes -= len(self._kept.pop(number, b""))
         self._binary.pop(name, None)
         self._said.pop(name, None)
         for some in (self._searched, self._wide, self._recoded, self._claimed, self._racy):
@@ -201,14 +190,8 @@ class TextIndex:
                 more = files.unknown.union(held) & among if held else files.unknown
                 look = sorted({*look, *more} if more else look)
             passed = len(files.paths) - len(binary) - len(look)
-            before = len(self._paths)
-            # Both as they are now: numbers that are given later stand for other texts.
-            text = partial(_text, self._numbers, self._kept, frozenset(held))
-            keep = partial(self._keep, self._numbers, before)
             sure = partial(self._sure, frozenset(held))
-            return KnownTexts(
-                look, sure, self._recoded, self._same, passed, len(binary), text, keep
-            )
+            return KnownTexts(look, sure, self._recoded, self._same, passed, len(binary))
 
     def _sort(self, files: FileList) -> None:
         """Take into a list what has changed of its texts since the last time."""
@@ -242,28 +225,6 @@ class TextIndex:
         if number is None:
             return self._binary.get(path)
         return bytes(self._stamps[number * STAMP.size : (number + 1) * STAMP.size])
-
-    def _keep(self, numbers: Mapping[str, int], before: int, path: str, text: bytes) -> None:
-        """Keep a text that was read after the changes of its file were taken in.
-
-        What has changed since has another number by now, or none.
-        """
-        with self._lock:
-            number = numbers.get(path, before)
-            if numbers is self._numbers and number < before and number not in self._kept:
-                self._keep_some(number, text)
-
-    def _keep_some(self, number: int, text: bytes) -> None:
-        """Keep a text, as long as there is room: those that searches begin with were there first."""
-        if len(text) <= _LARGEST_KEPT and self._kept_bytes + len(text) <= _MOST_KEPT:
-            self._kept[number] = text
-            self._kept_bytes += len(text)
-
-    def drop_texts(self) -> None:
-        """Keep no texts any more."""
-        with self._lock:
-            self._kept, self._kept_bytes = {}, 0
-        self.rest()
 
     def rest(self, *, anew: bool = False) -> None:
         """Take up less memory, until the next text comes; for the thread that puts texts.
@@ -304,12 +265,11 @@ class TextIndex:
 
     def _renumber(self, kept: Sequence[int]) -> None:
         """Give texts other numbers: to each its place among those that are kept."""
-        paths, texts, stamps, size = self._paths, self._kept, self._stamps, STAMP.size
+        stamps, size = self._stamps, STAMP.size
         self._stamps = bytearray().join(stamps[old * size : (old + 1) * size] for old in kept)
         # What was forgotten meanwhile has no path any more.
-        self._paths = [paths[old] for old in kept]
+        self._paths = [self._paths[old] for old in kept]
         self._numbers = {path: at for at, path in enumerate(self._paths) if path is not None}
-        self._kept = {at: texts[old] for at, old in enumerate(kept) if old in texts}
 
     # -- filling --------------------------------------------------------------------------
 
@@ -364,7 +324,6 @@ class TextIndex:
                 self._full = True
                 return
             self._full = self._trigrams.memory > _BUDGET
-            self._keep_some(len(self._paths) - 1, text)
             if not text.isascii():
                 self._wide.add(path)
             if recoded:
@@ -476,13 +435,6 @@ class TextIndex:
                 with self._lock:
                     if self._stamp(path) == known:
                         self._forget(path)
-
-
-def _text(
-    numbers: Mapping[str, int], kept: Mapping[int, bytes], held: frozenset[str], path: str
-) -> bytes | None:
-    number = numbers.get(path)
-    return None if number is None or path in held else kept.get(number)
 
 
 def _unchanged(

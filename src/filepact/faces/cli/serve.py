@@ -79,8 +79,9 @@ def mcp(arguments: Namespace, _screen: Terminal) -> None:
     from filepact.config.person import read_settings, state_folder  # noqa: PLC0415 - with it
     from filepact.extension import open_diagnostics  # noqa: PLC0415 - with the next
     from filepact.faces.mcp import serve  # noqa: PLC0415 - only this command needs it
-    from filepact.opening import turn_noted  # noqa: PLC0415 - as above
+    from filepact.opening import turn_noted, use_few_arenas  # noqa: PLC0415 - as above
 
+    use_few_arenas()
     settings = read_settings(arguments.config)
     of_solution = arguments.toolset == "solution"
     state = state_folder(arguments.state)
