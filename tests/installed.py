@@ -15,6 +15,7 @@ import filepact_diagnostics
 import filepact_fleet
 import filepact_gateway
 import filepact_run
+import filepact_setup
 import filepact_windows
 
 SOURCE = Path(filepact.__file__).parent
@@ -26,6 +27,7 @@ WINGS = tuple(
         filepact_fleet,
         filepact_gateway,
         filepact_run,
+        filepact_setup,
         filepact_windows,
     )
 )

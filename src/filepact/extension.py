@@ -17,8 +17,10 @@ from filepact.errors import InvalidParamsError
 from filepact.values import dataclass, field
 
 if TYPE_CHECKING:
+    from argparse import Namespace
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from contextlib import ExitStack
+    from pathlib import Path
 
     from filepact.domain.operation import StoreOptions
     from filepact.domain.policy import Layer
@@ -31,8 +33,10 @@ if TYPE_CHECKING:
 __all__ = [
     "Extension",
     "SettingInfo",
+    "check_hosts",
     "extensions",
     "extensions_of",
+    "has_hooks",
     "open_chat",
     "open_database",
     "open_diagnostics",
@@ -93,6 +97,9 @@ class Extension:
             where it judges nothing.
         check: What `filepact doctor` says of it: is told a workspace, the settings, the state folder, whether to start
             programs, and what to tell of those that take their time; answers with `CheckResult`, a type of a floor above.
+        check_hosts: What `filepact doctor` says of the agents and editors that are here: is told a folder, the words that
+            were typed, and the state folder.  None where it knows no such.
+        has_hooks: Whether it wrote hooks of ours into the settings of an agent, by its name; is told the state folder, too.
         extras: What only some people need, by the name of the extra: a module that it brings, and what that is for.
     """
 
@@ -112,6 +119,8 @@ class Extension:
     open_frame: Callable[[Workspace, Any], Any] | None = None
     open_diagnostics: Callable[[Any, str], Any] | None = None
     check: Callable[[Workspace, Any, str, bool, Callable[[str], None]], Iterator[Any]] | None = None
+    check_hosts: Callable[[Path, Namespace, str], Iterator[Any]] | None = None
+    has_hooks: Callable[[str, str], bool] | None = None
     extras: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     def tables_of(self, layer: Layer) -> tuple[str, ...]:
@@ -175,6 +184,22 @@ def extensions_of(tables: Iterable[str]) -> list[Extension]:
 def reason_against(table: str) -> str:
     """Why a project's file has no place for a table of an extension, as the end of a sentence; empty if none says so."""
     return next((one.against_projects for one in extensions() if table in one.tables), "")
+
+
+def check_hosts(folder: Path, arguments: Namespace, state: str) -> Iterator[Any]:
+    """Yield what `filepact doctor` says of the agents and editors that are here; as `Extension` says."""
+    found = _own("setup")
+    return (
+        iter(())
+        if found is None or found.check_hosts is None
+        else found.check_hosts(folder, arguments, state)
+    )
+
+
+def has_hooks(agent: str, state: str) -> bool:
+    """Whether hooks of ours were written into the settings of an agent; as `Extension` says."""
+    found = _own("setup")
+    return found is not None and found.has_hooks is not None and found.has_hooks(agent, state)
 
 
 def open_diagnostics(settings: Any, state: str) -> Any:

@@ -144,7 +144,7 @@ ALLOWED: dict[str, dict[str, str]] = {
     },
     "faces.cli.audit": {"pathlib.": "a file of signed heads that a person names"},
     "filepact_acp.command": {"pathlib.": "folders and programs that a person names; names only"},
-    "faces.cli.editor_lines": {
+    "filepact_setup.editor_lines": {
         "pathlib.": "programs that a person names; names only",
         "shutil.which": "the agent's program, for the lines of editors",
     },
@@ -165,7 +165,8 @@ ALLOWED: dict[str, dict[str, str]] = {
         "subprocess.": "the person's editor",
         "tempfile.": "the copy of the settings file that is edited",
     },
-    "faces.cli.connections": {
+    "filepact_setup.checks": {"pathlib.": "where a session starts; names only"},
+    "filepact_setup.connections": {
         "shutil.which": "which agents' programs are installed",
         **dict.fromkeys(
             ("os.environ.", "subprocess."),
@@ -176,11 +177,11 @@ ALLOWED: dict[str, dict[str, str]] = {
             "where a session starts, and when its hook was called; names only",
         ),
     },
-    "faces.cli.host_files": {
+    "filepact_setup.host_files": {
         "os.path.realpath": "where a link of the person's settings leads",
         "pathlib.": "settings files of agents' programs, only to be read; `fs` writes them",
     },
-    "faces.cli.hosts": {
+    "filepact_setup.hosts": {
         "pathlib.": "the place of this very program, and where hosts have their settings; names only",
         "os.environ.": "where the person has moved a host's settings to",
         "shutil.which": "how this very program is called",
@@ -190,13 +191,13 @@ ALLOWED: dict[str, dict[str, str]] = {
         "os.path.abspath": "where the folders of such a variable are; names only",
         "os.execv": "this very program, started again without them",
     },
-    "faces.cli.hook_command": {
+    "filepact_setup.hook_command": {
         **dict.fromkeys(
             ("os.environ.", "os.path.realpath", "pathlib."),
             "whether this very program lies in a cache, and what it was told; names only",
         ),
     },
-    "faces.cli.setup": {
+    "filepact_setup.command": {
         **dict.fromkeys(
             ("os.environ.", "os.path.lexists", "os.path.realpath", "pathlib."),
             "the folder that hosts are connected to; names only",
@@ -247,14 +248,14 @@ ALLOWED: dict[str, dict[str, str]] = {
             "whether what is loaded later has been compiled, and who compiles it",
         ),
     },
-    "faces.cli.tour": {
+    "filepact_setup.tour": {
         "pathlib.": OWN_FOLDER,
         "shutil.rmtree": OWN_FOLDER,
         "tempfile.mkdtemp": OWN_FOLDER,
         "os.environ.": "the environment of the server that the tour starts",
         **dict.fromkeys(("subprocess.Popen", "subprocess.PIPE"), "starts the tour's server"),
     },
-    "faces.cli.tour_tree": {
+    "filepact_setup.tour_tree": {
         "os.walk": "copies a folder that the person names",
         "pathlib.": OWN_FOLDER,
         "shutil.copyfile": "copies a folder that the person names",

@@ -138,7 +138,7 @@ MOST_FOR_A_COMMAND = {
     "status": 120,
     "review --list": 124,
     "undo --since 1d --all --unattended": 125,
-    "setup claude": 127,
+    "setup claude": 128,
 }
 """Modules of ours that a command with the journal, or the settings of agents, loads in all."""
 

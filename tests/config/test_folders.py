@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from filepact.config.folders import agents_place, state_folder, usual_folder
-from filepact.faces.cli.hosts import HOSTS, host_place
+from filepact_setup.hosts import HOSTS, host_place
 
 VARIABLES = ("APPDATA", "LOCALAPPDATA", "PROGRAMDATA", "FILEPACT_STATE_DIR")
 XDG = ("XDG_CONFIG_DIRS", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from filepact.faces.cli.editor_lines import editors
+from filepact_setup.editor_lines import editors
 from tests.faces.command_line import command
 
 if TYPE_CHECKING:

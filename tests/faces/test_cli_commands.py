@@ -21,9 +21,9 @@ from filepact.domain.operation import Actor, Session
 from filepact.domain.permission_log import LoggedFile, PermissionRecord
 from filepact.faces.cli import main, render
 from filepact.faces.cli.context import login_name
-from filepact.faces.cli.editor_lines import editors
 from filepact.faces.cli.screen import Terminal
 from filepact.store.sqlite import SqliteStore
+from filepact_setup.editor_lines import editors
 from tests.unprivileged import unprivileged
 from tests.workspace.acting import delete
 

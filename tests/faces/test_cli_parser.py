@@ -39,7 +39,11 @@ def commands(
 
 
 NAMES = [name for name, _ in commands()]
-EXTENDING = {"decide": "review", "run and watch programs": "run runs guard"}
+EXTENDING = {
+    "decide": "review",
+    "set up": "setup tour",
+    "run and watch programs": "run runs guard",
+}
 """Commands of extensions that stand before the core's own of a group."""
 BEHIND = {"set up": "trust diagnostics install"}
 """Those that stand behind the core's own of a group."""

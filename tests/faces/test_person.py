@@ -24,9 +24,9 @@ from filepact.domain.person import (
     decides,
     host_among,
 )
-from filepact.faces.cli.hosts import HOSTS as TO_SET_UP
 from filepact.faces.cli.main import build_parser
 from filepact.faces.cli.parser import OLD_NAMES
+from filepact_setup.hosts import HOSTS as TO_SET_UP
 from tests.terminal import on_terminal
 
 if TYPE_CHECKING:

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from filepact import VERSION
-from filepact.faces.cli.connections import connections
-from filepact.faces.cli.doctor import check_agents
-from filepact.faces.cli.hook_command import with_paths_emptied
-from filepact.faces.cli.hosts import HOSTS, hook_wants
 from filepact.values import replace
+from filepact_setup.checks import check_agents
+from filepact_setup.connections import connections
+from filepact_setup.hook_command import with_paths_emptied
+from filepact_setup.hosts import HOSTS, hook_wants
 from tests.faces.line_client import serving
 
 if TYPE_CHECKING:

@@ -58,35 +58,6 @@ def _add_serving(group: CommandGroup) -> None:
         "read-only: as --read-only (default: auto)",
     )
     add = group.add(
-        "setup",
-        "setup:setup",
-        "connect agents and editors to filepact, in their own settings files",
-        "filepact setup claude --write",
-        "Shows the changes to the settings of one or more agents; --write makes them. Without a name, lists the agents "
-        "found here and how each is connected. Names are claude, codex, gemini, opencode, copilot, vscode, cursor, "
-        "zed, windsurf, cline and claude-desktop. With acp, prints the lines that make an editor start its agents "
-        "behind filepact.",
-    )
-    add("hosts", metavar="HOST", nargs="*", help="agent or editor, by its name; or acp")
-    add("--write", action="store_true", help="write the files; the old contents are kept")
-    add("--remove", action="store_true", help="remove what setup has added")
-    add(
-        "--guard",
-        choices=("own-tools", "only-filepact", "record"),
-        help="own-tools: hooks check each call of the agent's own tools against the rules, and record it; "
-        "only-filepact: the same, and the agent's own writing tools are switched off; record: hooks only record, and "
-        "refuse nothing (default: own-tools where the agent has hooks)",
-    )
-    said = "put the hooks into the project's files as well, which a team shares"
-    add("--team", action="store_true", help=said)
-    add(
-        "--agent",
-        metavar="COMMAND",
-        help="with acp, or zed: the command that starts the agent (default with acp: gemini --acp)",
-    )
-    add_dry_run(add)
-    add_unattended(add)
-    add = group.add(
         "hook",
         "serve:hook",
         "answer one hook event of an agent; agents call this, not people",
@@ -112,15 +83,6 @@ def _add_serving(group: CommandGroup) -> None:
     )
     said = "say nothing in folders that were not set up"
     add("--where-set-up", action="store_true", help=said)
-    add = group.add(
-        "tour",
-        "tour:tour",
-        "see filepact at work: a real server, a real client, and undo",
-        "filepact tour",
-        "Works on a small made-up project, or on a copy of DIR.",
-    )
-    add("directory", metavar="DIR", nargs="?", help="folder to copy and use")
-    add("--keep", action="store_true", help="keep the temporary folders")
     add = group.add(
         "completion",
         "main:completion",

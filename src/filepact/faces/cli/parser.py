@@ -59,7 +59,7 @@ _TOP = (
 GROUPS: Final = {
     "look, and take back": "log show diff undo redo status checkpoint restore",
     "decide": "approve reject",
-    "set up": "setup doctor tour config completion",
+    "set up": "doctor config completion",
     "rules": "explain policy",
     "run and watch programs": "",
     "files by hand": "read find grep tree write edit patch mkdir mv rm",

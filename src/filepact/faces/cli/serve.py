@@ -220,12 +220,9 @@ def _unheard(state: str, above: Sequence[Ancestor], roots: Sequence[str], client
     if not agent:
         return ""
     from filepact.app import calls_no_hook  # noqa: PLC0415 - loads the database
-    from filepact.faces.cli.host_files import read_record  # noqa: PLC0415 - few programs have hooks
-    from filepact.faces.cli.hosts import HOSTS  # noqa: PLC0415 - the same
+    from filepact.extension import has_hooks  # noqa: PLC0415 - few programs have hooks
 
-    events = next(host.hooks for host in HOSTS if host.name == agent)
-    place = "" if events is None else events.path.lstrip("~")
-    set_up = any(path.endswith(place) for path in read_record(state))
+    set_up = has_hooks(agent, state)
     if not calls_no_hook(state, above, "" if set_up else "\0".join((agent, *roots))):
         return ""
     return (

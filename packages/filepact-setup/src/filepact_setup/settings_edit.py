@@ -10,8 +10,8 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from filepact.text import json_edit, toml_edit
 from filepact.values import dataclass, field
+from filepact_setup import json_edit, toml_edit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from filepact.config.folders import read_set_up, set_up_root, state_folder
 from filepact.errors import FilepactError, InvalidParamsError
 from filepact.faces.cli import isolated_command
-from filepact.faces.cli.hook_command import NAMED, command_lines, hook_lines
-from filepact.faces.cli.host_files import held
-from filepact.faces.cli.hosts import (
+from filepact.faces.cli.screen import CommandAnswer, TerminalText
+from filepact.values import dataclass, late_regex
+from filepact_setup.hook_command import NAMED, command_lines, hook_lines
+from filepact_setup.host_files import held
+from filepact_setup.hosts import (
     HOSTS,
     Guarding,
     Host,
@@ -26,18 +28,23 @@ from filepact.faces.cli.hosts import (
     hook_words,
     host_place,
 )
-from filepact.faces.cli.screen import CommandAnswer, TerminalText
-from filepact.text.settings_edit import OWN
-from filepact.values import dataclass, late_regex
+from filepact_setup.settings_edit import OWN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from filepact.faces.cli.host_files import SettingsFile
-    from filepact.faces.cli.hosts import HostEvents
     from filepact.faces.cli.screen import Style
+    from filepact_setup.host_files import SettingsFile
+    from filepact_setup.hosts import HostEvents
 
-__all__ = ["Connection", "check_state", "connections", "fire_hook", "last_heard", "overview"]
+__all__ = [
+    "Connection",
+    "check_state",
+    "connections",
+    "fire_hook",
+    "last_heard",
+    "overview",
+]
 
 _STATE: Final = late_regex(r"""--state(?:", | )("[^"]*"|'[^']*'|[^'"\s\\]+)""")
 _PATIENCE = 30  # seconds; hosts wait as long

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from filepact.errors import NotAFileError, ReadFailedError
-from filepact.faces.cli import tour, tour_tree
-from filepact.faces.cli.tour_tree import TourEdit, choose, copy_folder, fingerprint, make_project
+from filepact_setup import tour, tour_tree
+from filepact_setup.tour_tree import TourEdit, choose, copy_folder, fingerprint, make_project
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,13 +16,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from filepact.faces.cli import isolated_command
-from filepact.faces.cli import setup as command
-from filepact.faces.cli.connections import connections
-from filepact.faces.cli.hook_command import command_lines
-from filepact.faces.cli.hosts import HOSTS, host_place
 from filepact.faces.cli.screen import Terminal
 from filepact.faces.hooks.agents import AGENTS
-from filepact.text import json_edit
+from filepact_setup import command, json_edit
+from filepact_setup.connections import connections
+from filepact_setup.hook_command import command_lines
+from filepact_setup.hosts import HOSTS, host_place
 from tests import forked
 from tests.faces.line_client import serving
 

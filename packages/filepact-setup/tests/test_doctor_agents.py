@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from filepact.faces.cli import isolated_command
-from filepact.faces.cli.doctor import check_agents
-from filepact.faces.cli.hosts import host_place
+from filepact_setup.checks import check_agents
+from filepact_setup.hosts import host_place
 
 if TYPE_CHECKING:
     from filepact.faces.cli.render import CheckResult

@@ -21,10 +21,11 @@ from filepact.errors import (
     ReadFailedError,
     TooLargeError,
 )
-from filepact.faces.cli.hook_command import is_hook
-from filepact.faces.cli.hosts import HostFile, host_place
 from filepact.text.lines import adopt_line_ends
-from filepact.text.settings_edit import (
+from filepact.values import asdict, dataclass, replace
+from filepact_setup.hook_command import is_hook
+from filepact_setup.hosts import HostFile, host_place
+from filepact_setup.settings_edit import (
     OWN,
     SettingsChange,
     SettingsFormat,
@@ -32,7 +33,6 @@ from filepact.text.settings_edit import (
     read_settings_text,
     take_out,
 )
-from filepact.values import asdict, dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

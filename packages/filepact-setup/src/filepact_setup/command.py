@@ -19,9 +19,13 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from filepact.config.folders import project_folder, read_set_up
 from filepact.errors import FilepactError, InvalidParamsError, StaleFileError, StateFailedError
 from filepact.faces.cli import isolated_command
-from filepact.faces.cli.connections import check_state, connections, overview
 from filepact.faces.cli.context import find_context
-from filepact.faces.cli.hook_command import (
+from filepact.faces.cli.parser import meant
+from filepact.faces.cli.screen import DONE, NOTHING, CommandAnswer, TerminalText
+from filepact.faces.cli.wording import fitted, source
+from filepact.values import dataclass, late_regex, replace
+from filepact_setup.connections import check_state, connections, overview
+from filepact_setup.hook_command import (
     NAMED,
     check_lasting,
     entry_options,
@@ -29,7 +33,7 @@ from filepact.faces.cli.hook_command import (
     hook_lines,
     with_paths_emptied,
 )
-from filepact.faces.cli.host_files import (
+from filepact_setup.host_files import (
     SettingsRecord,
     digest,
     find_file,
@@ -38,7 +42,7 @@ from filepact.faces.cli.host_files import (
     read_record,
     setup_notes,
 )
-from filepact.faces.cli.hosts import (
+from filepact_setup.hosts import (
     HOSTS,
     Guarding,
     Host,
@@ -47,19 +51,15 @@ from filepact.faces.cli.hosts import (
     hook_wants,
     hook_words,
 )
-from filepact.faces.cli.parser import meant
-from filepact.faces.cli.screen import DONE, NOTHING, CommandAnswer, TerminalText
-from filepact.faces.cli.wording import fitted, source
-from filepact.text.settings_edit import OWN, read_settings_text
-from filepact.values import dataclass, late_regex, replace
+from filepact_setup.settings_edit import OWN, read_settings_text
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Mapping, Sequence
 
     from filepact.domain.operation import Session
-    from filepact.faces.cli.host_files import SettingsFile
     from filepact.faces.cli.screen import Style, Terminal
+    from filepact_setup.host_files import SettingsFile
 
 __all__ = ["setup"]
 
@@ -113,7 +113,7 @@ def setup(arguments: Namespace, screen: Terminal) -> CommandAnswer:
             "`setup csharp` is `install csharp` now", hint="Run: filepact install csharp"
         )
     if names == ["acp"]:
-        from filepact.faces.cli.editor_lines import lines_for_editors  # noqa: PLC0415 - few ask
+        from filepact_setup.editor_lines import lines_for_editors  # noqa: PLC0415 - few ask
 
         return lines_for_editors(arguments)
     known = {host.name: host for host in HOSTS}
@@ -267,7 +267,7 @@ def _planned(
 
 
 def _zed_agent(arguments: Namespace) -> dict[str, Any]:
-    from filepact.faces.cli.editor_lines import agent_command  # noqa: PLC0415 - few ask
+    from filepact_setup.editor_lines import agent_command  # noqa: PLC0415 - few ask
 
     started = agent_command(arguments.agent)
     title = f"{Path(started[0]).name}, guarded"

@@ -24,16 +24,16 @@ from filepact.faces.cli import isolated_command
 from filepact.faces.cli.main import execute
 from filepact.faces.cli.render import paint_diff
 from filepact.faces.cli.screen import DONE, FAILED, CommandAnswer, Terminal, TerminalText
-from filepact.faces.cli.tour_tree import choose, copy_folder, fingerprint, make_project
 from filepact.faces.mcp.results import RECEIPT_KEY
 from filepact.text.diff import unified
 from filepact.values import asdict, dataclass
+from filepact_setup.tour_tree import choose, copy_folder, fingerprint, make_project
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterable, Iterator
 
-    from filepact.faces.cli.tour_tree import TourEdit
+    from filepact_setup.tour_tree import TourEdit
 
 __all__ = ["tour"]
 

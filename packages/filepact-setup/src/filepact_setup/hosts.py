@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from filepact.config.folders import agents_place, state_folder
 from filepact.faces.cli import isolated_command
-from filepact.faces.cli.hook_command import EXIT, GONE, NAMED, filled, hook_text
-from filepact.text.settings_edit import OWN
 from filepact.values import dataclass, field
+from filepact_setup.hook_command import EXIT, GONE, NAMED, filled, hook_text
+from filepact_setup.settings_edit import OWN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from filepact.text.settings_edit import SettingsFormat
+    from filepact_setup.settings_edit import SettingsFormat
 
 __all__ = [
     "GUARDS",

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 import filepact
-from filepact.faces.cli.hook_command import command_lines, hook_text, is_hook
-from filepact.faces.cli.hosts import HOSTS
 from filepact.faces.hooks import client
+from filepact_setup.hook_command import command_lines, hook_text, is_hook
+from filepact_setup.hosts import HOSTS
 from tests.installed import WINGS
 from tests.needs import BARE_PYTHON, CONFIG_FOLDER
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from tests.node_programs import Programs
 
-PLUGINS: Final = Path(__file__).resolve().parents[2] / "plugins"
+PLUGINS: Final = Path(__file__).resolve().parents[3] / "plugins"
 SOURCE: Final = str(Path(filepact.__file__).parents[1])
 PATH: Final = "/usr/local/bin:/usr/bin:/bin"
 BY_NAME: Final = {one.name: one for one in HOSTS if one.hooks is not None}

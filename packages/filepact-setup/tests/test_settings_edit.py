@@ -7,8 +7,8 @@ import random
 
 import pytest
 
-from filepact.text import json_edit, toml_edit
-from filepact.text.settings_edit import put_in, read_settings_text, take_out
+from filepact_setup import json_edit, toml_edit
+from filepact_setup.settings_edit import put_in, read_settings_text, take_out
 
 ODD_JSON = (
     "",
