@@ -247,7 +247,9 @@ def _command(name: str, parser: argparse.ArgumentParser) -> str:
     if example:
         parts += ["```sh", example[1].strip(), "```", ""]
     table = _table(parser, lambda action: not _is_common(action))
-    return "\n".join([*parts, *([table] if table else [])])
+    parts += [table] if table else []
+    answers = getattr(parser, "answers", "")
+    return "\n".join([*parts, *([f"With `--json`: {answers}.", ""] if answers else [])])
 
 
 def _is_common(action: argparse.Action) -> bool:

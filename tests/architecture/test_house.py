@@ -11,17 +11,17 @@ from collections import defaultdict
 from tests.architecture.project import HOUSE, WINGS, dotted, syntax
 
 MOST_MODULES = 210
-MOST_LINES = 77_700
+MOST_LINES = 77_720
 CORE = ("text", "domain", "fs", "store", "workspace")
 MOST_CORE_LINES = 56_060
 MOST_WING_LINES = {
     "filepact_acp": 10_480,
     "filepact_diagnostics": 14_620,
-    "filepact_fleet": 6_750,
+    "filepact_fleet": 6_760,
     "filepact_gateway": 4_900,
     "filepact_run": 4_700,
     "filepact_setup": 3_780,
-    "filepact_windows": 5_580,
+    "filepact_windows": 5_585,
 }
 MOST_CHAPTERS = 6
 """Modules under ``CHAPTER`` lines that one module alone imports, in its own folder."""

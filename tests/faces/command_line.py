@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import io
 import json
 import os
@@ -9,9 +10,10 @@ import re
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from filepact.faces.cli import run
+from filepact.faces.cli import build_parser, run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,6 +36,22 @@ def command(*words: str) -> Said:
     with redirect_stdout(out), redirect_stderr(err):
         code = run(words)
     return Said(code, *(os.fsdecode(one.buffer.getvalue()) for one in (out, err)))
+
+
+def declared(words: tuple[str, ...], *, usual: bool = False) -> set[str]:
+    """The fields that the help of a command names for ``--json``, or those alone that it always has."""
+    parser: argparse.ArgumentParser = parser_of_all()
+    for word in words:
+        below = [one for one in parser._actions if isinstance(one, argparse._SubParsersAction)]
+        if below and word in below[0].choices:
+            parser = below[0].choices[word]
+    named: str = getattr(parser, "answers", "")
+    return set(re.findall(r"\w+", named.partition(";")[0] if usual else named))
+
+
+@cache
+def parser_of_all() -> argparse.ArgumentParser:
+    return build_parser()
 
 
 class CommandLine:
@@ -64,7 +82,11 @@ class CommandLine:
         assert said.code == code, said
         assert said.err == ""
         assert said.out.count("\n") == 1
-        return json.loads(said.out)
+        found = json.loads(said.out)
+        assert not (found.keys() - {"error"}).difference(declared(words)), (
+            "a field that no help names"
+        )
+        return found
 
     def undo_own(self) -> Said:
         """Undo what a person did last, which has to be named, by the command that the refusal says."""

@@ -24,6 +24,7 @@ from filepact.faces.cli.context import login_name
 from filepact.faces.cli.screen import Terminal
 from filepact.store.sqlite import SqliteStore
 from filepact_setup.editor_lines import editors
+from tests.faces.command_line import declared
 from tests.unprivileged import unprivileged
 from tests.workspace.acting import delete
 
@@ -53,6 +54,41 @@ def propose(cli: CommandLine, text: str) -> str:
     workspace.close()
     assert receipt.operation is not None
     return receipt.operation
+
+
+# -- the object of a program --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(("log",), ("status",), ("doctor",), ("diff",), ("checkpoint", "one"), ("tour",)),
+        *(("read", "src/app.py"), ("find", "*"), ("grep", "port"), ("tree",), ("setup",)),
+        *(
+            ("write", "n.txt", "--content", "n"),
+            ("edit", "src/app.py", "--old", "80", "--new", "8"),
+        ),
+        *(("mkdir", "d"), ("mv", "src/app.py", "src/b.py"), ("rm", "src/app.py")),
+        *(
+            ("explain", "a", "--action", "write"),
+            ("policy", "show"),
+            ("policy", "lint"),
+            ("policy", "test"),
+        ),
+        *(("policy", "grants"), ("config", "show"), ("config", "path"), ("completion", "fish")),
+        *(("audit", "verify"), ("audit", "stats"), ("runs",), ("guard", "--status"), ("trust",)),
+    ],
+    ids=" ".join,
+)
+def test_help_names_the_fields_of_a_commands_object(
+    cli: CommandLine, words: tuple[str, ...]
+) -> None:
+    cli("write", "first.txt", "--content", "first")
+    found = json.loads(cli(*words, "--json").out)
+    usual = declared(words, usual=True)
+    if words == ("guard", "--status"):
+        usual = {"root", "running"}  # of one that does not run
+    assert found.keys() == usual
 
 
 # -- looking ------------------------------------------------------------------------------------

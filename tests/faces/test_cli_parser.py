@@ -51,6 +51,12 @@ LAST = {"acp", "acp-check", "serve", "store", "workspace"}
 """Those that stand behind all others."""
 
 
+def test_each_command_names_the_fields_of_its_object() -> None:
+    silent = {name for name, one in commands() if not getattr(one, "answers", "")}
+    # What they print is a conversation, a schema, or nothing.
+    assert silent == {"mcp", "hook", "acp-check", "config schema", "install"}
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_each_command_teaches_itself(
     name: str, capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch

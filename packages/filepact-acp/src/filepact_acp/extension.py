@@ -34,6 +34,7 @@ def _add_proxy(group: CommandGroup) -> None:
         "agent asks for are guarded and recorded, the agent also gets the seven tools, and everything "
         "else passes unchanged. The folders are the editor's; --root narrows them. Without AGENT: one "
         "link in a chain of proxies that a conductor starts.",
+        answers="with --list: agents",
     )
     add("agent", metavar="AGENT", nargs="*", help="the agent's command, after `--`")
     add(

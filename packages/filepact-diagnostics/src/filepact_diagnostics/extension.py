@@ -31,8 +31,8 @@ def _add_commands(group: CommandGroup) -> None:
         "Some servers run code from a project's build files. They work for agents only in folders where you trust "
         "them. Others can reveal any file that a source file names. Without your trust they run in a sandbox. "
         "Without SERVER: lists the installed servers.",
-        kind="set up",
-        last=True,
+        place=("set up", "last"),
+        answers="folder, servers; of one server: server, folder, risk, trusted",
     )
     add("server", metavar="SERVER", nargs="?", help="its name, as `filepact doctor` lists it")
     add("--withdraw", action="store_true", help="do not trust it in this folder any more")
@@ -43,8 +43,8 @@ def _add_commands(group: CommandGroup) -> None:
         "filepact diagnostics src --severity error",
         "Starts the installed servers, and stops them afterwards. The exit code is 1 if "
         "there are errors or a file got no answer, 3 if no server knows any of the files.",
-        kind="set up",
-        last=True,
+        place=("set up", "last"),
+        answers="diagnostics, unanswered, files, message",
     )
     add(
         "paths",
@@ -71,8 +71,7 @@ def _add_commands(group: CommandGroup) -> None:
         "fetch a language server's own parts, for machines that lack them",
         "filepact install csharp",
         "csharp: downloads a C# compiler and a .NET runtime, for machines without the .NET SDK.",
-        kind="set up",
-        last=True,
+        place=("set up", "last"),
     )
     add("what", metavar="WHAT", choices=("csharp",), help="csharp")
 

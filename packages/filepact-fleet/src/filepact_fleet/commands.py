@@ -31,6 +31,7 @@ def _add_sharing(group: CommandGroup) -> None:
         "create an empty shared workspace",
         "filepact workspace create s3://team/project",
         "Tests the server first, and refuses one that does not support conditional writes.",
+        answers="url",
     )
     add("url", metavar="URL", help=_URL)
     add = below.add(
@@ -40,6 +41,7 @@ def _add_sharing(group: CommandGroup) -> None:
         "filepact workspace import s3://team/project ~/project",
         "From a folder: skips ignored files, links and the .git folder. From a commit: takes all files except links and submodules, does "
         "not read the work tree, and runs no hook.",
+        answers="number, files, left_out, commit",
     )
     add("url", metavar="URL", help=_URL)
     add("directory", metavar="DIR", help="the folder, or the repository")
@@ -56,6 +58,7 @@ def _add_sharing(group: CommandGroup) -> None:
         "filepact workspace checkout s3://team/project ~/project",
         "Then serve the folder with `filepact mcp`, like any other. Each change by an agent is saved in the shared workspace before the "
         "agent gets its answer. If the checkout is interrupted, run it again.",
+        answers="url, number, files",
     )
     add("url", metavar="URL", help=_URL)
     add("directory", metavar="DIR", help="an existing, empty folder")
@@ -66,6 +69,7 @@ def _add_sharing(group: CommandGroup) -> None:
         "filepact workspace sync",
         "Sends everything as one change, and merges files that both sides changed. If both changed the same lines, your file stays as it is "
         "and the exit code is 1: then choose with --ours or --theirs.",
+        answers="number, brought, sent, conflicts, left_out",
     )
     add("--ours", action="store_true", help="on a conflict, keep the file of this checkout")
     add(
@@ -79,6 +83,7 @@ def _add_sharing(group: CommandGroup) -> None:
         "show the differences between this checkout and its shared workspace",
         "filepact workspace status",
         "First gets the changes of others that do not conflict, as every command does. Apart from that it changes nothing.",
+        answers="url, number, newest, ours, theirs, left_out",
     )
     add = below.add(
         "export",
@@ -86,6 +91,7 @@ def _add_sharing(group: CommandGroup) -> None:
         "write the newest version to an empty folder, or as a commit to a Git repository",
         "filepact workspace export s3://team/project /srv/project",
         "The folder does not become a checkout. A commit is added to the branch; no work tree is changed.",
+        answers="number, files; as a commit also: commit, made",
     )
     add("url", metavar="URL", help=_URL)
     add("directory", metavar="DIR", help="an existing, empty folder, or a repository")
@@ -96,6 +102,7 @@ def _add_sharing(group: CommandGroup) -> None:
         "read all files of the newest version, and list the unreadable ones",
         "filepact workspace check s3://team/project",
         "The exit code is 1 if there are any.",
+        answers="number, files, size, named, objects, stored, damaged",
     )
     add("url", metavar="URL", help=_URL)
     add = below.add(
@@ -105,6 +112,7 @@ def _add_sharing(group: CommandGroup) -> None:
         "filepact workspace gc s3://team/project",
         "Run one at a time. Marks unneeded data; a later run deletes it after the time in --grace, unless a checkout is at a version that "
         "may need it. Also combines small packs into large ones.",
+        answers="removed, freed, marked, held, packed",
     )
     add("url", metavar="URL", help=_URL)
     add(
@@ -128,6 +136,7 @@ def _add_store(group: CommandGroup) -> None:
         "show the database, the version of its tables, and this journal",
         "filepact store status",
         "The exit code is 1 if the tables are missing or have another version.",
+        answers="server, tables, newest, standby, workspace, workspaces, operations, partitions, bytes",
     )
     add = below.add(
         "migrate",
@@ -136,6 +145,7 @@ def _add_store(group: CommandGroup) -> None:
         "filepact store migrate",
         "Older versions of filepact may keep running meanwhile. They are refused as too old when they next open the "
         "journal. The exit code is 3 if there is nothing to do.",
+        answers="done",
     )
     add(
         "--partitions",
@@ -150,6 +160,7 @@ def _add_store(group: CommandGroup) -> None:
         "filepact store copy",
         "Stop all filepact servers first. If the copy is interrupted, run it again: it adds only what is missing. At the "
         "end it compares all operations, and every text by its hash. The journal in the state folder is not changed.",
+        answers="operations, proposals, contents, copied",
     )
     add("--back", action="store_true", help="copy from the database into the state folder instead")
     add = below.add(
@@ -159,5 +170,6 @@ def _add_store(group: CommandGroup) -> None:
         "filepact store prune --days 90",
         "This affects all journals in the database: deleted operations are no longer in the log and cannot be undone. "
         "Also creates the next partitions. The exit code is 3 if nothing is that old.",
+        answers="dropped",
     )
     add("--days", type=float, required=True, metavar="DAYS", help="keep this many days")

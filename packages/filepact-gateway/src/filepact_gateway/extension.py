@@ -27,6 +27,7 @@ def _add_commands(group: CommandGroup) -> None:
         "Speaks MCP over Streamable HTTP at /mcp, with and without sessions. Say who may use it in [serve] of the settings. "
         "Needs filepact's extra `serve`. After SIGTERM it finishes the calls in progress, then stops.",
         extra="serve",
+        answers="with --new-token: name, token, line",
     )
     add(
         "roots",

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EXTENSION"]
 
-_KIND: Final = "run and watch programs"
+_PLACE: Final = ("run and watch programs", "first")
 
 
 def _add_commands(group: CommandGroup) -> None:
@@ -29,7 +29,8 @@ def _add_commands(group: CommandGroup) -> None:
         "What the program and its children write below the roots goes into a layer first and is committed from there. "
         "The rest of the system is read-only for it, and secrets are hidden. On other systems than Linux, changes are "
         "only recorded. The exit code is the program's.",
-        kind=_KIND,
+        place=_PLACE,
+        answers="exit, run, operations, proposals, left, notes, moved, dropped",
     )
     add(
         "--mode",
@@ -63,7 +64,8 @@ def _add_commands(group: CommandGroup) -> None:
         "list, commit or discard runs whose layers are not committed",
         "filepact runs --commit r1a2b3c4d",
         "A run is kept if filepact was killed together with its program, or if a part of its layers could not be committed.",
-        kind=_KIND,
+        place=_PLACE,
+        answers="runs; of one that is named: run, operations, proposals, left, notes, moved, dropped",
     )
     add(
         "--commit",
@@ -79,7 +81,8 @@ def _add_commands(group: CommandGroup) -> None:
         "Works with agents, scripts, formatters and Git, without their help. Changes with less than a second between them "
         "become one operation. The log names the program if the system tells it. What filepact does itself is not "
         "recorded twice. A folder has one guard; `[recording]` in the settings limits what it keeps.",
-        kind=_KIND,
+        place=_PLACE,
+        answers="root, running, since, pid, operations, files, left_out",
     )
     add("directory", metavar="DIR", nargs="?", help="the folder (default: see --root)")
     add("--detach", action="store_true", help="run in the background")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EXTENSION"]
 
-_KIND: Final = "set up"
+_PLACE: Final = ("set up", "first")
 
 
 def _add_commands(group: CommandGroup) -> None:
@@ -31,7 +31,8 @@ def _add_commands(group: CommandGroup) -> None:
         "found here and how each is connected. Names are claude, codex, gemini, opencode, copilot, vscode, cursor, "
         "zed, windsurf, cline and claude-desktop. With acp, prints the lines that make an editor start its agents "
         "behind filepact.",
-        kind=_KIND,
+        place=_PLACE,
+        answers="hosts; of a host that is named: written, command, hosts, files, notes, waiting_for_trust",
     )
     add("hosts", metavar="HOST", nargs="*", help="agent or editor, by its name; or acp")
     add("--write", action="store_true", help="write the files; the old contents are kept")
@@ -58,7 +59,8 @@ def _add_commands(group: CommandGroup) -> None:
         "see filepact at work: a real server, a real client, and undo",
         "filepact tour",
         "Works on a small made-up project, or on a copy of DIR.",
-        kind=_KIND,
+        place=_PLACE,
+        answers="ok, steps, kept",
     )
     add("directory", metavar="DIR", nargs="?", help="folder to copy and use")
     add("--keep", action="store_true", help="keep the temporary folders")

@@ -34,7 +34,8 @@ def _add_commands(group: CommandGroup) -> None:
         "decision, and for each proposal whose files have changed, until you press Ctrl-C. The terminal bell rings for new "
         "ones; the setting `notify` adds desktop notifications. With --json each line is an object.",
         extra="web",
-        kind="decide",
+        place=("decide", "first"),
+        answers="left",
     )
     for option, does, said in (
         ("--list", "pending", "only list what waits"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from filepact.faces.cli.journal_commands import add_journal_commands
-from filepact.faces.cli.parser import add_dry_run, add_offer, add_unattended, count, whole
+from filepact.faces.cli.parser import RECEIPT, add_dry_run, add_offer, add_unattended, count, whole
 
 if TYPE_CHECKING:
     from filepact.faces.cli.parser import CommandGroup
@@ -88,6 +88,7 @@ def _add_serving(group: CommandGroup) -> None:
         "main:completion",
         "print a completion script for a shell",
         'eval "$(filepact completion bash)"',
+        answers="shell, script",
     )
     add("shell", choices=("bash", "zsh", "fish", "tcsh"), help="the shell")
 
@@ -106,6 +107,7 @@ def _add_looking(group: CommandGroup) -> None:
         "Of a sound journal that differs from the audit log, it records in the log that they differ: "
         "`filepact audit verify` then compares only what comes later. The exit code is 3 if there is nothing to repair. "
         "With --moved: call it in the folder, where it lies now. `filepact status`, `log` and `doctor` say when it is needed.",
+        answers="ok, guard, diagnostics, checks; with --moved: from, to, operations",
     )
     add(
         "--all",
@@ -137,6 +139,7 @@ def _add_rules(group: CommandGroup) -> None:
         "say whether a file may be read and written, which rule decides, and how to change that",
         "filepact explain src/.env --action write --agent claude-code",
         "Opens and changes nothing. The exit code is 0 for every verdict.",
+        answers="path, root, action, agent, verdict, rule, harmless, refusal, resolved, compared, missing, alike, others, advice; reading, the same for reading, where no action is named",
     )
     add("path", metavar="PATH", help="the file, which need not exist")
     add(
@@ -162,6 +165,7 @@ def _add_rules(group: CommandGroup) -> None:
         "policy:show",
         "list every rule in force here, strictest file first, with its file and line",
         "filepact policy show --built-in",
+        answers="files, rules, keep",
     )
     add("--built-in", action="store_true", help="also the rules that come with filepact")
     add = below.add(
@@ -172,6 +176,7 @@ def _add_rules(group: CommandGroup) -> None:
         "The exit code is 1 if there are any. No other command starts while a file in force has mistakes. If "
         "there are none, it says what each rule answers when an agent asks for permission to read, change, "
         "delete or move a file, to run a command, to fetch, to use another tool or to switch its mode.",
+        answers="files, problems, answers",
     )
     add(
         "file",
@@ -186,6 +191,7 @@ def _add_rules(group: CommandGroup) -> None:
         "check the rules against the [[expect]] tables of their files",
         "filepact policy test",
         "The exit code is 1 if one fails, 3 if there are none.",
+        answers="expectations",
     )
     add = below.add(
         "grants",
@@ -195,6 +201,7 @@ def _add_rules(group: CommandGroup) -> None:
         "You approve in advance with `filepact approve ID --also GLOB`. This holds for one session of one agent, for the "
         "rules that asked, and for a day at most. It never holds for rules that look at the text of a change. What you allow in "
         "an editor's dialog for longer than once is listed as well.",
+        answers="grants",
     )
     add(
         "--revoke",
@@ -218,6 +225,7 @@ def _add_config(group: CommandGroup) -> None:
         "config:show",
         "list every setting in force, and which of them are yours",
         "filepact config show",
+        answers="path, exists, settings",
     )
     below.add(
         "edit",
@@ -226,8 +234,15 @@ def _add_config(group: CommandGroup) -> None:
         "EDITOR=nano filepact config edit",
         "The editor is VISUAL or EDITOR. If you have no settings file, you start with one that has every setting "
         "as a comment.",
+        answers="path",
     )
-    below.add("path", "config:path", "print where your settings file is", "filepact config path")
+    below.add(
+        "path",
+        "config:path",
+        "print where your settings file is",
+        "filepact config path",
+        answers="path, exists",
+    )
     below.add(
         "schema",
         "config:schema",
@@ -248,6 +263,7 @@ def _add_file_reads(group: CommandGroup) -> None:
         "files:read",
         "print a text file, or a part of it",
         "filepact read src/app.py --offset 40 --lines 20",
+        answers="shown, lines, first, total, more, size, encoding, ends, revision, ends_with_newline, column, goes_on, within, start, text",
     )
     add("path", metavar="PATH", help="the file")
     add("--lines", metavar="N", type=whole, help="print at most N lines")
@@ -262,7 +278,11 @@ def _add_file_reads(group: CommandGroup) -> None:
     add("--base64", action="store_true", help="print the bytes of any file as base64")
     add("--no-numbers", action="store_true", help="without line numbers")
     add = group.add(
-        "find", "files:find", "list files whose path matches a glob", "filepact find '**/*.py' src"
+        "find",
+        "files:find",
+        "list files whose path matches a glob",
+        "filepact find '**/*.py' src",
+        answers="pattern, paths, total, total_is_floor, unreadable, stopped, looked_at, unsearched, lasts, text",
     )
     add("pattern", metavar="GLOB", help="such as '**/*.ts', in quotes")
     add(
@@ -278,6 +298,7 @@ def _add_file_reads(group: CommandGroup) -> None:
         "files:grep",
         "print lines that match a regular expression",
         "filepact grep 'def \\w+_test' src -C 2",
+        answers="pattern, mode, files, total, matches, total_is_floor, offset, shown, searched, binary, large, slow, unreadable, stopped, more, unsearched, text",
     )
     add("pattern", metavar="PATTERN", help="regular expression; case is ignored without -s")
     add(
@@ -314,7 +335,11 @@ def _add_file_reads(group: CommandGroup) -> None:
         help="print only a count for each file",
     )
     add = group.add(
-        "tree", "files:tree", "draw the tree of a folder", "filepact tree src --depth 2"
+        "tree",
+        "files:tree",
+        "draw the tree of a folder",
+        "filepact tree src --depth 2",
+        answers="text, directories, files, hidden, totals_are_floor",
     )
     add("path", metavar="PATH", nargs="?", default=".", help="the folder (default: this one)")
     add(
@@ -335,6 +360,7 @@ def _add_file_changes(group: CommandGroup) -> None:
         "create a file or overwrite it",
         "echo hello | filepact write notes.txt",
         "The text comes from standard input, or from --content.",
+        answers=RECEIPT,
     )
     add("path", metavar="PATH", help="the file")
     add("--content", metavar="TEXT", help="the text, in place of standard input")
@@ -347,6 +373,7 @@ def _add_file_changes(group: CommandGroup) -> None:
         "replace exact text in a file",
         "filepact edit app.py --old 'port = 80' --new 'port = 8080'",
         "The old text must occur exactly once, unless --all is given.",
+        answers=RECEIPT,
     )
     add("path", metavar="PATH", help="the file")
     add("--old", metavar="TEXT", help="text to replace")
@@ -361,6 +388,7 @@ def _add_file_changes(group: CommandGroup) -> None:
         "apply a patch, all of it or nothing",
         "git diff | filepact patch -R",
         "The patch comes from standard input, or from --file; its names are relative to the root.",
+        answers=RECEIPT,
     )
     add(
         "path",
@@ -376,6 +404,7 @@ def _add_file_changes(group: CommandGroup) -> None:
         "files:mkdir",
         "make a folder, and those above it that are missing",
         "filepact mkdir docs/notes",
+        answers=RECEIPT,
     )
     add("path", metavar="PATH", help="the folder")
     add_dry_run(add)
@@ -384,6 +413,7 @@ def _add_file_changes(group: CommandGroup) -> None:
         "files:mv",
         "move or rename a file, or a folder with all it holds",
         "filepact mv src/old.py src/new.py",
+        answers=RECEIPT,
     )
     add("path", metavar="PATH", help="the file or folder")
     add("to", metavar="NEW", help="the new path, name included, where nothing may be yet")
@@ -394,6 +424,7 @@ def _add_file_changes(group: CommandGroup) -> None:
         "remove a file, or a folder with all it holds",
         "filepact rm docs/old.md",
         "`filepact undo` brings it back.",
+        answers=RECEIPT,
     )
     add("path", metavar="PATH", help="the file or folder")
     add_dry_run(add, revision=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from filepact.faces.cli.parser import add_dry_run, add_unattended, count, numbers
+from filepact.faces.cli.parser import CHANGE, RECEIPT, add_dry_run, add_unattended, count, numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,6 +31,7 @@ def _add_looking_back(group: CommandGroup) -> None:
         "With --asked: the questions that agents and filepact asked you, each answer and who gave it, what the rules "
         "refused, and the changes that agents reported from their own tools. With --reads: the files that agents "
         "read, once per turn.",
+        answers="operations; with --turns: turns; with --asked: asked; with --reads: reads",
     )
     add(
         "path",
@@ -57,6 +58,7 @@ def _add_looking_back(group: CommandGroup) -> None:
         "history:show",
         "show all details of one operation or proposal",
         "filepact show c4k2m",
+        answers=f"diff, {CHANGE}",
     )
     add("operation", metavar="OP", help="its id, or the first characters of it")
     add = group.add(
@@ -64,6 +66,7 @@ def _add_looking_back(group: CommandGroup) -> None:
         "history:diff",
         "print what an operation changed, or a proposal would change, as a patch",
         "filepact diff c4k2m | git apply -R",
+        answers="id, diff",
     )
     add(
         "operation",
@@ -76,6 +79,7 @@ def _add_looking_back(group: CommandGroup) -> None:
         "state:status",
         "show the folders and the journal in use, and what happened last",
         "filepact status",
+        answers="roots, origin, state, mode, operations, pending, pending_in_all, journal_bytes, moved, unwatched, last",
     )
 
 
@@ -88,6 +92,7 @@ def _add_going_back(group: CommandGroup) -> None:
         "filepact redo",
         "Of some paths only, or with --partly, what comes back is a new operation, and the rest can still be brought back "
         "by the id of the undo.",
+        answers=RECEIPT,
     )
     add(
         "what",
@@ -114,6 +119,7 @@ def _add_undo(group: CommandGroup) -> None:
         "which `filepact redo` brings back. If the same lines were changed since, nothing is done, and all such files "
         "are shown. Options and paths combine: `--session S src` means what that session did below src. Paths alone "
         "mean the last operation on each of them. The exit code is 1 if something of it cannot be brought back.",
+        answers=RECEIPT,
     )
     add(
         "what",
@@ -171,6 +177,7 @@ def _add_places(group: CommandGroup) -> None:
         "name the current state, to restore it later",
         "filepact checkpoint before-refactoring",
         "Without NAME: lists the checkpoints of this folder.",
+        answers="name, root, seq, created; without a name: checkpoints",
     )
     add("name", metavar="NAME", nargs="?", help="up to 100 characters without a slash")
     add = group.add(
@@ -182,6 +189,7 @@ def _add_places(group: CommandGroup) -> None:
         "If several sessions of agents worked since then, it shows what each of them did and asks; without a terminal, "
         "say whose with --session or --agent. `filepact redo` goes forward again. The exit code is 1 if something cannot be "
         "brought back.",
+        answers=RECEIPT,
     )
     add("name", metavar="NAME", nargs="?", help="the checkpoint")
     add("paths", metavar="PATH", nargs="*", help="only these files and folders")
@@ -203,6 +211,7 @@ def _add_reviewing(group: CommandGroup) -> None:
         "Shows the whole change first, and asks. If a file has changed since the proposal, nothing is done. The change is "
         "then adapted to the file, shown, and waits under a new id. Several changes are made one by one; the exit code "
         "is 1 if one of them could not be made.",
+        answers=f"pending; of one change: {RECEIPT}, grant; of several: approved, failed",
     )
     _add_selection(add, "approve")
     add(
@@ -229,6 +238,7 @@ def _add_reviewing(group: CommandGroup) -> None:
         'filepact reject c4k2m --reason "keep the old name"',
         "Rejects several changes together, or none if somebody decides about one of them at the same moment. "
         "A rejected change cannot be approved later, and its text is deleted.",
+        answers=f"of one change: {CHANGE}; of several: rejected",
     )
     _add_selection(add, "reject")
     add(
@@ -275,6 +285,7 @@ def _add_audit(group: CommandGroup) -> None:
         "The exit code is 1 if anything was changed or the two differ, 3 if nothing was recorded yet, and 4 if the log "
         "is whole but could not be compared with anything. Anybody who can write to the state folder can rewrite log and "
         "journal together. Only signed heads that you keep elsewhere reveal this: see --heads.",
+        answers="sound, compared, records, first, last, signed, heads, taken, operations, unlogged, keys, problems, notes",
     )
     add(
         "--heads",
@@ -294,12 +305,14 @@ def _add_audit(group: CommandGroup) -> None:
         "filepact audit sign >> /mnt/backup/heads.txt",
         "Keep signed heads where agents cannot write. Or set heads in [audit] of your settings, and filepact does it. "
         "It also signs a head after every thousand records.",
+        answers="head",
     )
     add = below.add(
         "export",
         "audit:export",
         "print the audit log, one JSON object per line",
         "filepact audit export --format ocsf --since today",
+        answers="records",
     )
     add(
         "--format",
@@ -313,6 +326,7 @@ def _add_audit(group: CommandGroup) -> None:
         "audit:stats",
         "count the records of the audit log by agent, tool and error code",
         "filepact audit stats --since '7 days'",
+        answers="records, days, files, bytes, events, agents, codes, tools",
     )
     _add_records(add)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn
 
 from filepact.faces.cli.screen import CommandError
 from filepact.values import dataclass
@@ -18,9 +18,11 @@ if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
 __all__ = [
+    "CHANGE",
     "GROUPS",
     "OLD_NAMES",
     "OVERVIEW",
+    "RECEIPT",
     "WORDS",
     "CommandError",
     "CommandGroup",
@@ -67,6 +69,18 @@ GROUPS: Final = {
 }
 """The commands by what people want, at most ten of each kind, what is wanted most first.  Those of extensions say which, or are of the last."""
 
+Place = tuple[str, Literal["first", "last"]]
+"""One of `GROUPS`, and whether before or behind the core's own commands of it."""
+
+RECEIPT: Final = "operation, status, confirmed, files, diff, summary, notes, left"
+"""The fields of the object that a command prints which has changed files."""
+
+CHANGE: Final = (
+    "id, kind, state, summary, tool, created, actor, session, turn, call, target, added, removed, files; of an "
+    "operation: seq, undone_by, approved_by, note; of a proposal: rule, reason"
+)
+"""Those of an operation, or of a proposal."""
+
 _CODES = """\
 exit codes:
   0 done   1 refused or failed, the answer says why   2 wrong usage
@@ -103,7 +117,13 @@ class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
 
 
 class CommandParser(argparse.ArgumentParser):
-    """Says what is wrong to the caller, who knows in which form it is wanted."""
+    """Says what is wrong to the caller, who knows in which form it is wanted.
+
+    Attributes:
+        answers: The fields of the object that the command prints with ``--json``, as `CommandGroup.add` has them.
+    """
+
+    answers: str = ""
 
     def format_help(self) -> str:
         """As of argparse, but that of all commands has them in groups."""
@@ -115,12 +135,12 @@ class CommandParser(argparse.ArgumentParser):
         if not list_of_them:
             return text
         does = {one.dest: one.help or "" for one in every[0]._choices_actions}  # noqa: SLF001 - the same
-        kinds = {name: one.get_default("kind") for name, one in every[0].choices.items()}
+        places = {name: one.get_default("place") for name, one in every[0].choices.items()}
         groups = {
             title: [
-                *(name for name in does if kinds[name] == (title, False)),
+                *(name for name in does if places[name] == (title, "first")),
                 *names.split(),
-                *(name for name in does if kinds[name] == (title, True)),
+                *(name for name in does if places[name] == (title, "last")),
             ]
             for title, names in GROUPS.items()
         }
@@ -325,9 +345,9 @@ class CommandGroup:
         example: str,
         more: str = "",
         *,
+        answers: str = "",
         extra: str = "",
-        kind: str = "",
-        last: bool = False,
+        place: Place | None = None,
     ) -> Callable[..., Any]:
         """Add a command; the answer adds its arguments.
 
@@ -337,9 +357,10 @@ class CommandGroup:
             short: What it does, one line for the list of commands.
             example: One way to call it.
             more: Further sentences for its own help.
+            answers: The names of all fields of the object that it prints with ``--json``, in words that say when it has
+                which; empty for a command that prints no such object.
             extra: What has to be installed with filepact for it; empty for nothing.
-            kind: Which of `GROUPS` an extension's command is listed with, before the core's own.
-            last: After these.
+            place: Where an extension's command is listed; behind all others if it does not matter.
         """
         if not self._wants(name):
             return _pass_over
@@ -349,11 +370,13 @@ class CommandGroup:
             parents=[self.common],
             help=short,
             description=f"{about} {more}".strip(),
-            epilog=f"example:\n  {example}",
+            epilog=f"example:\n  {example}"
+            + (f"\n\nfields with --json: {answers}" if answers else ""),
             formatter_class=_HelpFormatter,
             allow_abbrev=False,
         )
-        parser.set_defaults(does=does, extra=extra, **({"kind": (kind, last)} if kind else {}))
+        parser.answers = answers
+        parser.set_defaults(does=does, extra=extra, place=place)
         return parser.add_argument
 
     def hand_on(self, name: str, does: str, short: str, more: str) -> None:
