@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from filepact.fs.root import Root
     from filepact.fs.state import StateFolder
     from filepact.workspace.journal import JournalDatabase
-    from filepact.workspace.publishing import ChangePublisher
     from filepact.workspace.workspace import Workspace
+    from filepact.workspace.writer import ChangePublisher
 
 __all__ = [
     "Extension",

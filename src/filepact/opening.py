@@ -55,8 +55,8 @@ if TYPE_CHECKING:
     from filepact.workspace.audit import AuditLog
     from filepact.workspace.buffers import Buffers
     from filepact.workspace.journal import JournalDatabase
-    from filepact.workspace.publishing import ChangePublisher
     from filepact.workspace.workspace import Mode, Workspace
+    from filepact.workspace.writer import ChangePublisher
 
 __all__ = [
     "OpenFolders",

@@ -14,14 +14,16 @@ import os
 import shutil
 import signal
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from filepact.app import open_workspace
+from filepact.app import open_toolbox, open_workspace
 from filepact.domain.operation import Actor, Approval, Session
 from filepact.errors import FilepactError
 from filepact.fs.kernel import capset
 from filepact.tools.edit import manage_files
+from filepact.tools.registry import CallContext
 from filepact.workspace import folders
 from tests.workspace.acting import delete, edit, write
 
@@ -137,6 +139,48 @@ def join(workspace: Workspace) -> None:
     os.link(root / "a.txt", root / "joined.txt")
 
 
+RENAME = "diff --git a/{0} b/{1}\nsimilarity index 60%\nrename from {0}\nrename to {1}\n--- a/{0}\n+++ b/{1}\n{2}"
+LINES = {"a.txt": "@@ -1,2 +1,2 @@\n-one\n+1\n two\n", "b.txt": "@@ -1 +1 @@\n-b\r\n+B\r\n"}
+
+
+def hand_on(workspace: Workspace, *names: str) -> None:
+    """Rename files by a patch that changes their lines as well; the first name and the last may be one."""
+    pairs = pairwise(names)
+    patch = "".join(RENAME.format(old, new, LINES[old]) for old, new in pairs)
+    done = open_toolbox(workspace).call("patch_apply", {"patch": patch}, CallContext(SESSION))
+    assert not done.failed, done.text
+
+
+def rename_joined(workspace: Workspace) -> None:
+    hand_on(workspace, "a.txt", "sub/new.txt")
+
+
+def swap_joined(workspace: Workspace) -> None:
+    hand_on(workspace, "a.txt", "b.txt", "a.txt")
+
+
+def join_both(workspace: Workspace) -> None:
+    join(workspace)
+    root = Path(workspace.guard.roots[0].path)
+    os.link(root / "b.txt", root / "sub/joined.txt")
+
+
+def swapped(workspace: Workspace) -> None:
+    join_both(workspace)
+    swap_joined(workspace)
+
+
+def renamed_back(workspace: Workspace) -> None:
+    join(workspace)
+    rename_joined(workspace)
+    undo(workspace)
+
+
+def renamed(workspace: Workspace) -> None:
+    join(workspace)
+    rename_joined(workspace)
+
+
 SCENARIOS: dict[str, tuple[Callable[[Workspace], object] | None, Callable[[Workspace], object]]] = {
     "replace": (None, lambda w: edit(w, SESSION, "a.txt", "one", "1")),
     "in-place": (join, lambda w: edit(w, SESSION, "a.txt", "one", "1")),
@@ -161,22 +205,33 @@ SCENARIOS: dict[str, tuple[Callable[[Workspace], object] | None, Callable[[Works
     "redo-turn": (turn_back, lambda w: w.redo(SESSION)),
     "undo-shut": (shut, undo),
     "redo-shut": (shut_back, lambda w: w.redo(SESSION)),
+    "rename-joined": (join, rename_joined),
+    "undo-rename-joined": (renamed, undo),
+    "redo-rename-joined": (renamed_back, lambda w: w.redo(SESSION)),
+    "swap-joined": (join, swap_joined),
+    "swap-both-joined": (join_both, swap_joined),
+    "undo-swap-both-joined": (swapped, undo),
     "undo-create": (lambda w: write(w, SESSION, "x/y/new.txt", "new\n"), undo),
 }
 
 
-def tree(folder: Path) -> dict[str, tuple[int, bytes | None]]:
-    """All files with their bytes, and all folders, each with its mode."""
+Tree = dict[str, tuple[int, str, bytes | str | None]]
+
+
+def tree(folder: Path) -> Tree:
+    """All files with their bytes, and all folders, each with its mode and the first of its names."""
+    first: dict[int, str] = {}
     return {
         str(path.relative_to(folder)): (
             path.lstat().st_mode,
+            first.setdefault(path.lstat().st_ino, path.name),
             os.readlink(os.fsencode(path))
             if path.is_symlink()
             else path.read_bytes()
             if path.is_file()
             else None,
         )
-        for path in folder.rglob("*")
+        for path in sorted(folder.rglob("*"))
     }
 
 
@@ -235,8 +290,8 @@ def check_proposal(workspace: Workspace, proposed: str, *, done: bool) -> None:
 
 def check(
     base: Path,
-    before: dict[str, tuple[int, bytes | None]],
-    after: dict[str, tuple[int, bytes | None]],
+    before: Tree,
+    after: Tree,
     proposed: str = "",
 ) -> None:
     """The promises after a crash: old or new, never between; journal and disk agree."""

@@ -45,6 +45,12 @@ def test_a_change_that_is_killed_at_a_few_steps_is_whole_or_not_there_after_reco
         "undo-move-folder",
         "moves",
         "undo-moves",
+        "rename-joined",
+        "undo-rename-joined",
+        "redo-rename-joined",
+        "swap-joined",
+        "swap-both-joined",
+        "undo-swap-both-joined",
         "delete-folder",
         "undo-delete-folder",
         "undo-turn",
@@ -57,7 +63,7 @@ def test_a_killed_change_is_whole_or_not_there_after_recovery(
     scenario: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     # Who is killed leaves to others all that the kernel has, so the disk is not waited for here as it is above.
-    long = scenario.endswith("-shut") or scenario in (
+    long = scenario.endswith(("-shut", "-joined")) or scenario in (
         *("approve", "undo-turn", "redo-turn", "moves", "undo-moves"),
     )
     usual = "409" if long else "149"

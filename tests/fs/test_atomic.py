@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from filepact.fs.staged import WriteResult
+    from filepact.fs.in_place import WriteResult
     from tests.fs.conftest import Grounds
 
 MARK = "c0123456789-0"
@@ -715,7 +715,7 @@ def test_a_call_that_is_stopped_leaves_what_recovery_can_read(
         replace(root)
     assert names(grounds) == ["README.md", "docs", "src"]
     monkeypatch.undo()
-    monkeypatch.setattr(atomic, "sync", stopped)
+    monkeypatch.setattr(staged, "sync", stopped)
     with pytest.raises(KeyboardInterrupt):
         replace(root)
     assert grounds.left()["README.md"] == "new"

@@ -25,7 +25,7 @@ from filepact.fs.walk import TreeReader
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from filepact.fs.staged import WriteResult
+    from filepact.fs.in_place import WriteResult
 
 Operation = Literal["read", "write", "create", "delete", "list", "walk"]
 Shape = Literal["folder and link", "file and link", "folder and folder of links"]

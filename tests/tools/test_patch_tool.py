@@ -45,6 +45,7 @@ def tool(root: Path, tmp_path: Path) -> Iterator[Tool]:
         def call(name: str = "patch_apply", /, **arguments: object) -> CallResult:
             return toolbox.call(name, arguments, CALL)
 
+        call.workspace = workspace  # type: ignore[attr-defined]
         call.undo = partial(workspace.undo, CALL.session)  # type: ignore[attr-defined]
         call.redo = partial(workspace.redo, CALL.session)  # type: ignore[attr-defined]
         yield call
@@ -383,12 +384,11 @@ def test_files_that_exchange_or_hand_on_their_names_are_renamed_as_git_says(
 @pytest.mark.parametrize("edited", [False, True], ids=["only", "edited"])
 @pytest.mark.parametrize("twins", ["a", "b", "ab"])
 @pytest.mark.parametrize("onto", ["a.txt", "new.txt"], ids=["swap", "chain"])
-def test_another_name_of_a_file_whose_name_is_handed_on_keeps_what_it_held(
+def test_files_whose_names_are_handed_on_stay_one_with_their_other_names(
     tool: Tool, root: Path, onto: str, twins: str, edited: bool
 ):
-    pairs = [(f"{one}.txt", f"{one}-twin.txt") for one in twins]
-    for one, two in pairs:
-        os.link(root / one, root / two)
+    for one in twins:
+        os.link(root / f"{one}.txt", root / f"{one}-twin.txt")
     before = files(root)
     lines = ("@@ -1,2 +1,2 @@\n-one\n+1\n two\n", "@@ -1 +1 @@\n-bee\n+B\n") if edited else ("", "")
     texts = (b"1\ntwo\n", b"B\n") if edited else (before["a.txt"], before["b.txt"])
@@ -398,32 +398,42 @@ def test_another_name_of_a_file_whose_name_is_handed_on_keeps_what_it_held(
         for old, new, hunk in (("a.txt", "b.txt", lines[0]), ("b.txt", onto, lines[1]))
     )
     shown = tool(patch=patch, dry_run=True)
-    written = {"b.txt"} | ({"a.txt"} if onto == "a.txt" else set())
-    apart = sum(one in written for one, _ in pairs)
-    assert (shown.text.count("keep the old text"), shown.text.count("stays one file")) == (apart, 0)
-    done = tool(patch=patch)
-    assert not done.failed, done.text
+    told = len(twins) if edited else 0
+    assert shown.text.count("stays one file") == told
+    assert "keep the old text" not in shown.text
     after = before | {"b.txt": texts[0], onto: texts[1]}
     if onto != "a.txt":
         del after["a.txt"]
-    assert files(root) == after
-    assert (done.text.count("the others keep"), done.text.count("in place")) == (apart, 0)
-    told = tool.undo().notes  # type: ignore[attr-defined]
+    now = {"a": ("b.txt", texts[0]), "b": (onto, texts[1])}
+    after |= {f"{one}-twin.txt": now[one][1] for one in twins}
+    inodes = {one: (root / f"{one}-twin.txt").stat().st_ino for one in twins}
     assert files(root) == before
-    came = [not (root / one).samefile(root / two) for one, two in pairs]
-    assert sum("hard link" in note for note in told) >= any(came), "which is told"
-    # Each is a file of its own for good: what is written to one is not in the other.
-    assert not tool(patch=patch).failed
-    assert files(root) == after
+    done = tool(patch=patch)
+    assert not done.failed, done.text
+    assert done.text.count("in place") == told, done.text
+    for _ in range(2):
+        assert files(root) == after
+        for one in twins:
+            for name in (now[one][0], f"{one}-twin.txt"):
+                assert (root / name).stat().st_ino == inodes[one], name
+        assert "hard link" not in str([x for x in tool.undo().notes if "in place" not in x])  # type: ignore[attr-defined]
+        assert files(root) == before
+        for one in twins:
+            for name in (f"{one}.txt", f"{one}-twin.txt"):
+                assert (root / name).stat().st_ino == inodes[one], name
+        tool.redo()  # type: ignore[attr-defined]
+    assert not [one for one in os.listdir(root) if one.startswith(".filepact")]
 
 
 @pytest.mark.parametrize("twin", ["root/src/twin.txt", "twin.txt"], ids=["here", "elsewhere"])
+@pytest.mark.parametrize("keeps", [True, False], ids=["keep", "replace"])
 @pytest.mark.parametrize("form", ["git", "envelope"])
-def test_other_names_of_a_file_that_is_renamed_with_other_lines_keep_what_they_had_and_it_is_told(
-    tool: Tool, root: Path, twin: str, form: str
+def test_a_file_that_is_renamed_with_other_lines_stays_one_with_its_other_names_where_a_person_wants_it(
+    tool: Tool, root: Path, twin: str, form: str, keeps: bool
 ):
+    tool.workspace.guard.roots[0].keeps_links = keeps  # type: ignore[attr-defined]
     os.link(root / "a.txt", root.parent / twin)
-    before = files(root)
+    before, there = files(root), "root/" in twin
     lines = "@@ -1,2 +1,2 @@\n-one\n+1\n two\n"
     git = RENAME.format("a.txt", "new.txt").replace("100%", "60%")
     patch = {
@@ -431,20 +441,53 @@ def test_other_names_of_a_file_that_is_renamed_with_other_lines_keep_what_they_h
         "envelope": envelope("*** Update File: a.txt\n*** Move to: new.txt\n", lines),
     }[form]
     shown = tool(patch=patch, dry_run=True)
-    assert shown.text.count("a.txt has 2 names (hard links); the others keep") == 1
+    one = there and keeps
+    told = "a.txt has 2 names (hard links); the others keep"
+    assert (shown.text.count(told), shown.text.count("stays one file")) == (not one, one)
     assert files(root) == before
     done = tool(patch=patch)
-    assert done.text.count("hard link") == 1
+    assert (done.text.count("hard link"), "in place" in done.text) == (1, one)
     for _ in range(2):
         after = before | {"new.txt": b"1\ntwo\n"}
+        after |= {"src/twin.txt": b"1\ntwo\n"} if one else {}
         del after["a.txt"]
         assert files(root) == after
-        assert (root.parent / twin).read_bytes() == b"one\ntwo\n"
-        told = tool.undo().notes  # type: ignore[attr-defined]
+        assert (root.parent / twin).read_bytes() == (b"1\ntwo\n" if one else b"one\ntwo\n")
+        assert (root / "new.txt").samefile(root.parent / twin) == one
+        back = tool.undo().notes  # type: ignore[attr-defined]
         assert files(root) == before
+        assert (root.parent / twin).read_bytes() == b"one\ntwo\n"
         joined = (root / "a.txt").samefile(root.parent / twin)
-        assert (joined, "hard link" in str(told)) == (here := "root/" in twin, not here)
+        assert joined == there, back
+        assert joined or "hard link" in str(back)
         tool.redo()  # type: ignore[attr-defined]
+
+
+def test_names_of_one_file_that_are_renamed_with_other_lines_differ_only_where_they_are_to(
+    tool: Tool, root: Path
+):
+    os.link(root / "a.txt", root / "twin.txt")
+    before = files(root)
+    first = "@@ -1,2 +1,2 @@\n-one\n+1\n two\n"
+    for second, joined in ((first, True), (first.replace("+1\n", "+I\n"), False), ("", False)):
+        patch = "".join(
+            RENAME.format(old, new).replace("100%", "60%")
+            + (f"--- a/{old}\n+++ b/{new}\n{hunk}" if hunk else "")
+            for old, new, hunk in (("a.txt", "x.txt", first), ("twin.txt", "y.txt", second))
+        )
+        assert not (done := tool(patch=patch)).failed, done.text
+        assert (root / "x.txt").read_bytes() == b"1\ntwo\n"
+        if second:
+            wanted = b"one\ntwo\n".replace(b"one", b"1" if joined else b"I")
+            assert (root / "y.txt").read_bytes() == wanted
+        else:
+            assert (root / "y.txt").read_bytes() == b"one\ntwo\n"
+        assert (root / "x.txt").samefile(root / "y.txt") == joined
+        tool.undo()  # type: ignore[attr-defined]
+        assert files(root) == before
+        if not (root / "a.txt").samefile(root / "twin.txt"):
+            (root / "twin.txt").unlink()
+            os.link(root / "a.txt", root / "twin.txt")
 
 
 def test_a_rename_without_other_lines_tells_nothing_of_other_names(tool: Tool, root: Path):

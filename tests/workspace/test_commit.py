@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from filepact.domain.operation import Session
-    from filepact.fs.staged import StagedChange, WriteResult
+    from filepact.fs.in_place import WriteResult
+    from filepact.fs.staged import StagedChange
     from filepact.workspace.receipt import Receipt
     from filepact.workspace.workspace import Workspace
 

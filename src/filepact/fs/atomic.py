@@ -99,12 +99,14 @@ class DisplacedFile:
         """The bytes that a program wrote to the old file after it was replaced.
 
         Returns:
-            All it holds now; None when it is as it was, or cannot be read any more.
+            All it holds now; None when it is as it was, has a name yet, or cannot be read any more.
         """
         # All bytes, every time: a write within one tick of the clock leaves the times alone.
         try:
-            size = os.fstat(self._descriptor).st_size
-            data = b"".join(_blocks(self._descriptor, size))
+            now = os.fstat(self._descriptor)
+            if now.st_nlink and not self.kept:
+                return None
+            data = b"".join(_blocks(self._descriptor, now.st_size))
         except OSError:
             return None
         return None if content_id(data) == self._content else data

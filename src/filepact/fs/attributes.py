@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 __all__ = [
+    "SEVERAL_NAMES",
     "attributes_of_link",
     "dress",
     "dress_folder",
@@ -53,6 +54,9 @@ _LEFT_ALONE: Final = ("security.", "user.overlay.", "trusted.overlay.")
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _CAPABILITY: Final = "security.capability"
+
+SEVERAL_NAMES: Final = "names (hard links)"
+"""Stands in the note that a name gets a file of its own."""
 
 
 def read_attributes(
@@ -179,7 +183,7 @@ def dress_like(old: int, new: int, expected: Revision, after: Revision) -> tuple
     if not copy_list(old, new):
         notes = (*notes, f"its {_called(ACCESS_LIST)} could not be set")
     if status.st_nlink > 1:
-        linked = f"the file had {status.st_nlink} names (hard links); the others keep "
+        linked = f"the file had {status.st_nlink} {SEVERAL_NAMES}; the others keep "
         notes = (f"{linked}{'what they had' if same else 'the old text'}", *notes)
     return notes
 

@@ -23,14 +23,23 @@ from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from filepact.domain.attributes import Attributes
-from filepact.domain.document import content_id
+from filepact.domain.document import LINK, content_id
 from filepact.errors import FilepactError, OutcomeUnknownError, WriteFailedError
-from filepact.fs.atomic import LARGEST, StagedFile, StagedLink, digest, open_expected, sync
-from filepact.fs.attributes import dress, read_attributes
+from filepact.fs.atomic import (
+    LARGEST,
+    DisplacedFile,
+    Outcome,
+    StagedFile,
+    StagedLink,
+    digest,
+    open_expected,
+    sync,
+)
+from filepact.fs.attributes import dress, file_id, read_attributes
 from filepact.fs.kernel import full_sync, reserve
 from filepact.fs.path_form import token_of
-from filepact.fs.read import moved, write_failed
-from filepact.values import replace
+from filepact.fs.read import is_link, moved, write_failed
+from filepact.values import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,12 +47,17 @@ if TYPE_CHECKING:
     from filepact.domain.document import Revision, WorkspacePath
 
 __all__ = [
+    "JOINED",
     "MOUNTED",
     "NOT_OURS",
     "SHUT",
     "USUAL",
+    "JoinedName",
     "Overwrite",
     "Staging",
+    "WriteResult",
+    "all_names",
+    "check",
     "check_writable",
     "is_torn",
     "keep_removed",
@@ -74,6 +88,7 @@ _MOST_FILES: Final = 10_000
 _FREE: Final = 512 << 20
 """Bytes that stay free on a disk on which a removed file is kept."""
 
+JOINED: Final = "it has other names (hard links)"
 MOUNTED: Final = "it is mounted there by itself"
 NOT_OURS: Final = "its owner or group could not be given to another file"
 SHUT: Final = "no other file can be put into its folder"
@@ -86,13 +101,36 @@ class Staging(NamedTuple):
         early: Whether its bytes are looked at when the new ones are prepared already, so that nothing of a change
             of several files is done if one is in another state.
         joins: Whether its other names (hard links) may get the new bytes with it.
+        why: A reason for which it is written in place, wherever these are; empty for none.
     """
 
     early: bool = True
     joins: bool = True
+    why: str = ""
 
 
 USUAL: Final = Staging()
+
+
+@dataclass(frozen=True, slots=True)
+class WriteResult:
+    """The result of a change that was settled.
+
+    Attributes:
+        outcome: ``applied_not_durable``: the file is as wanted, but the system did not confirm
+            that it would survive a power cut.
+        displaced: The file that was replaced or removed; to be closed by the caller.
+        notes: What a person should know.
+    """
+
+    outcome: Outcome
+    displaced: DisplacedFile | None = None
+    notes: tuple[str, ...] = ()
+
+    def close(self) -> None:
+        """Close the file that was replaced."""
+        if self.displaced is not None:
+            self.displaced.close()
 
 
 class Overwrite:
@@ -110,7 +148,9 @@ class Overwrite:
         self.why = why
 
 
-def names_of(file: str, opened: Callable[[str], int], *, near: str, most: int) -> list[str]:
+def names_of(
+    file: str, opened: Callable[[str], int], *, near: str, most: int, ours: bool = False
+) -> list[str]:
     """The names of a file below a folder: first those beside it, then from the top down, in the first 50,000 entries.
 
     Args:
@@ -118,6 +158,7 @@ def names_of(file: str, opened: Callable[[str], int], *, near: str, most: int) -
         opened: A descriptor of a folder, by its path; of that which all are below by ``.``.
         near: One of them, or the path that it had.
         most: How many are looked for.
+        ours: Whether temporary names count, which a change gives it for a moment.
     """
     found: set[str] = set()
     folders, seen, looked = deque([near.rpartition("/")[0], ""]), 0, set[str]()
@@ -135,11 +176,31 @@ def names_of(file: str, opened: Callable[[str], int], *, near: str, most: int) -
                 path = f"{folder}/{entry.name}" if folder else entry.name
                 if entry.is_dir(follow_symlinks=False):
                     folders.append(path)
-                elif entry.inode() == inode and token_of(entry.name) is None:
+                elif entry.inode() == inode and (ours or token_of(entry.name) is None):
                     status = entry.stat(follow_symlinks=False)
                     if f"{status.st_dev:x}:{status.st_ino:x}" == file:
                         found.add(path)
     return [*found]
+
+
+def all_names(status: os.stat_result, opened: Callable[[str], int], near: str) -> list[str]:
+    """All names of a file of several, but for temporary ones; none where some are not found.  Arguments as for `names_of`."""
+    found = names_of(file_id(status), opened, near=near, most=status.st_nlink, ours=True)
+    named = [one for one in found if token_of(one.rpartition("/")[2]) is None]
+    return named if len(found) == status.st_nlink else []
+
+
+class JoinedName(StagedFile):
+    """A temporary name of a file that has others: whatever it holds by now, nothing is lost with this one."""
+
+    __slots__ = ()
+
+    def _is_at(self, parent: int, name: str, *, free: bool) -> bool:
+        with suppress(OSError):
+            status = os.lstat(name, dir_fd=parent)
+            same = (status.st_dev, status.st_ino) == self.inode
+            return same and (status.st_nlink > 1 or not free)
+        return False
 
 
 def name_again(
@@ -167,7 +228,7 @@ def name_again(
         raise write_failed(error, shown) from None
     finally:
         os.close(file)
-    return StagedFile(status, after.content)
+    return StagedFile(status, after.content) if folder < 0 else JoinedName(status, after.content)
 
 
 def removed_place(state: str, path: WorkspacePath, content: str, size: int = -1) -> str:
@@ -228,6 +289,14 @@ def write_protected(shown: str) -> WriteFailedError:
         hint="Ask the person to remove the protection (chmod u+w) if it may be changed.",
         path=shown,
     )
+
+
+def check(parent: int, name: str, expected: Revision, shown: str) -> None:
+    """Refuse a file or link that is in another state than is expected."""
+    if expected.mode != LINK:
+        os.close(open_expected(parent, name, expected, shown))
+    elif not is_link(parent, name, expected):
+        raise moved(shown)
 
 
 def check_writable(

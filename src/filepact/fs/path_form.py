@@ -202,6 +202,8 @@ def is_beneath(path: str, folder: str) -> bool:
 
 def temporary_name(token: str) -> str:
     """The name beside the target under which a change keeps its other text for a moment."""
+    if not re.fullmatch(r"[A-Za-z0-9-]{4,64}", token):
+        raise ValueError(f"not a token: {token!r}")
     return f"{_BEGINS}{token}{_ENDS}"
 
 

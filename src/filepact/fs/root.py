@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import stat
 from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 from functools import partial
@@ -25,19 +24,27 @@ from filepact.errors import (
     WriteFailedError,
 )
 from filepact.fs import atomic, staged
-from filepact.fs.attributes import dress_folder, file_id, folder_state, not_kept, open_closed
-from filepact.fs.in_place import USUAL, Staging, may_write, name_again, names_of
+from filepact.fs.attributes import dress_folder, folder_state, not_kept, open_closed
+from filepact.fs.in_place import (
+    JOINED,
+    USUAL,
+    Staging,
+    WriteResult,
+    all_names,
+    check,
+    may_write,
+    name_again,
+    names_of,
+)
 from filepact.fs.kernel import born
 from filepact.fs.path_form import temporary_name, token_of
 from filepact.fs.read import FileContents, permissions_given, write_failed
 from filepact.fs.read_only_root import FOLDER, MOVED, RootReader, root_gone
-from filepact.values import replace
+from filepact.fs.staged import StagedChange, at_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from contextlib import AbstractContextManager
-
-    from filepact.fs.staged import StagedChange, WriteResult
 
 __all__ = ["Root"]
 
@@ -144,9 +151,16 @@ class Root(RootReader):
             return self._stage(parent, name, data, after, expected, token, path, how)
 
     def join(
-        self, path: str, other: str, *, after: Revision, token: str, beside: str | None
+        self,
+        path: str,
+        other: str,
+        *,
+        after: Revision,
+        token: str,
+        beside: str | None,
+        expected: Revision | None = None,
     ) -> StagedChange | None:
-        """Stage a name that comes back of a file that had several (hard links), and has one still, or again.
+        """Stage one more name of a file that has, or had, several (hard links).
 
         Args:
             path: Its canonical path.
@@ -154,6 +168,7 @@ class Root(RootReader):
             after: The state that it is to be in, and has to be in already.
             token: As for `stage`.
             beside: As for `stage`.
+            expected: As for `stage`.
 
         Returns:
             None, and nothing is done, where that is another file by now, or the system joins no names.
@@ -161,9 +176,13 @@ class Root(RootReader):
         folder = (path.rpartition("/")[0] or ".") if beside is None else beside
         there = nullcontext((-1, other)) if other.startswith("/") else self._parent(other)
         with suppress(FilepactError), there as found, self._open(folder) as parent:
-            temp = temporary_name(_check_token(token))
+            temp, name = temporary_name(token), path.rpartition("/")[2]
+            if expected is not None:
+                check(parent, name, expected, path)
             ours = name_again(parent, temp, found, after, path)
-            one = staged.StagedChange(path.rpartition("/")[2], token, path, ours)
+            one = StagedChange(name, token, path, ours)
+            if expected is not None:
+                one = staged.Replacement(name, token, path, expected, ours)
             one.beside = beside
             return one
         return None
@@ -199,7 +218,6 @@ class Root(RootReader):
         path: str,
         how: Staging = USUAL,
     ) -> StagedChange:
-        _check_token(token)
         if data is None or after is None:
             if expected is None:
                 raise ValueError("a change from nothing to nothing")
@@ -209,7 +227,8 @@ class Root(RootReader):
         links = 0
         with suppress(OSError):  # Who looks at its bytes finds out.
             links = os.stat(name, dir_fd=parent, follow_symlinks=False).st_nlink
-        others = self.other_names(path) if how.joins and links > 1 and self.keeps_links else None
+        looks = how.joins and links > 1 and self.keeps_links and not how.why
+        others = self.other_names(path) if looks else None
         return staged.replace(
             *(parent, name, data),
             after=after,
@@ -217,7 +236,7 @@ class Root(RootReader):
             token=token,
             shown=path,
             early=how.early,
-            joined=f"it has other names (hard links), {', '.join(others)}" if others else "",
+            joined=f"{JOINED}, {', '.join(others)}" if others else how.why,
         )
 
     def other_names(self, path: str) -> tuple[str, ...] | None:
@@ -229,9 +248,9 @@ class Root(RootReader):
         """
         with suppress(OSError, FilepactError), self._parent(path) as (parent, name):
             status = os.stat(name, dir_fd=parent, follow_symlinks=False)
-            found = self.names_of(file_id(status), near=path, most=status.st_nlink)
-            if len(found) == status.st_nlink:
-                return tuple(sorted({*found} - {path}))
+            found = all_names(status, partial(self.open_directory, follow=False), path)
+            if all(map(self.may_change, found)):
+                return tuple(sorted({*found} - {path})) or None
         return None
 
     def names_of(self, file: str, *, near: str, most: int = 2) -> list[str]:
@@ -297,6 +316,7 @@ class Root(RootReader):
         expected: Revision | None,
         token: str,
         attributes: Attributes | None = None,
+        how: Staging = USUAL,
     ) -> WriteResult:
         """Write one file durably, if it is in an expected state; arguments as for `stage`.
 
@@ -306,12 +326,13 @@ class Root(RootReader):
         """
         after = Revision.of(data, mode, attributes)
         with self._parent(path) as (parent, name):
-            return _at_once(parent, self._stage(parent, name, data, after, expected, token, path))
+            one = self._stage(parent, name, data, after, expected, token, path, how)
+            return at_once(parent, one)
 
     def remove(self, path: str, *, expected: Revision, token: str) -> WriteResult:
         """Remove one file, if it is in an expected state; arguments and errors as `replace`."""
         with self._parent(path) as (parent, name):
-            return _at_once(parent, self._stage(parent, name, None, None, expected, token, path))
+            return at_once(parent, self._stage(parent, name, None, None, expected, token, path))
 
     def rename(self, path: str, to: str, states: Iterable[tuple[str, Revision]]) -> bool:
         """Give a file, link or folder another name in one step, durably, if it is in an expected state.
@@ -344,7 +365,7 @@ class Root(RootReader):
 
     def _check(self, path: str, state: Revision) -> None:
         with self._parent(path) as (parent, name):
-            staged.check(parent, name, state, path)
+            check(parent, name, state, path)
 
     # -- folders --------------------------------------------------------------------------
 
@@ -486,7 +507,7 @@ class Root(RootReader):
 
     def may_have_leftover(self, directory: str, token: str) -> bool:
         """Whether the temporary file of a change may be there."""
-        name = temporary_name(_check_token(token))
+        name = temporary_name(token)
         try:
             os.stat(f"{directory}/{name}", dir_fd=self._descriptor, follow_symlinks=False)
         except OSError:
@@ -495,7 +516,7 @@ class Root(RootReader):
 
     def leftover(self, directory: str, token: str) -> FileContents | None:
         """The bytes of a change's temporary file; None when there is none."""
-        name = temporary_name(_check_token(token))
+        name = temporary_name(token)
         path = name if directory == "." else f"{directory}/{name}"
         kind = self.place(path, follow=False, known=True).kind
         if kind == "link":
@@ -525,7 +546,7 @@ class Root(RootReader):
         Raises:
             StaleFileError: There is nothing to be taken back.
         """
-        name, token = path.rpartition("/")[2], _check_token(token)
+        name = path.rpartition("/")[2]
         aside = beside if after is None else None
         with self._above(path) if aside is None else self._open(aside) as parent:
             one = staged.resume(parent, name, before=before, after=after, token=token, shown=path)
@@ -534,7 +555,7 @@ class Root(RootReader):
 
     def discard_leftover(self, directory: str, token: str) -> None:
         """Remove the temporary file of a change."""
-        name = temporary_name(_check_token(token))
+        name = temporary_name(token)
         with self._parent(name if directory == "." else f"{directory}/{name}") as (parent, leaf):
             with suppress(FileNotFoundError):
                 os.unlink(leaf, dir_fd=parent)
@@ -577,23 +598,3 @@ class Root(RootReader):
             yield parent
         finally:
             os.close(parent)
-
-
-def _at_once(parent: int, one: StagedChange) -> WriteResult:
-    try:
-        one.apply(parent)
-    except BaseException:
-        one.drop(parent)
-        raise
-    try:
-        durable = atomic.sync(parent) == "applied"
-        written = one.settle(parent)
-    finally:
-        one.close()
-    return written if durable else replace(written, outcome="applied_not_durable")
-
-
-def _check_token(token: str) -> str:
-    if re.fullmatch(r"[A-Za-z0-9-]{4,64}", token):
-        return token
-    raise ValueError(f"not a token: {token!r}")

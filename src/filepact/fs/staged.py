@@ -48,6 +48,8 @@ from filepact.fs.in_place import (
     NOT_OURS,
     SHUT,
     Overwrite,
+    WriteResult,
+    check,
     check_writable,
     keep_removed,
     may_write,
@@ -68,36 +70,23 @@ from filepact.fs.read import (
     saved_twice,
     write_failed,
 )
-from filepact.values import dataclass
+from filepact.values import replace as with_outcome
 
 if TYPE_CHECKING:
     from filepact.domain.document import Revision
 
-__all__ = ["StagedChange", "WriteResult", "check", "create", "remove", "replace", "resume"]
+__all__ = [
+    "Replacement",
+    "StagedChange",
+    "at_once",
+    "create",
+    "remove",
+    "replace",
+    "resume",
+]
 
 _UNMOVED = "this process may neither make nor move links: only the person can bring it back, and what took its place at the same instant could have been removed"
 _LEFT = "the old text could not be removed and is still there as {}"
-
-
-@dataclass(frozen=True, slots=True)
-class WriteResult:
-    """The result of a change that was settled.
-
-    Attributes:
-        outcome: ``applied_not_durable``: the file is as wanted, but the system did not confirm
-            that it would survive a power cut.
-        displaced: The file that was replaced or removed; to be closed by the caller.
-        notes: What a person should know.
-    """
-
-    outcome: Outcome
-    displaced: DisplacedFile | None = None
-    notes: tuple[str, ...] = ()
-
-    def close(self) -> None:
-        """Close the file that was replaced."""
-        if self.displaced is not None:
-            self.displaced.close()
 
 
 class StagedChange:
@@ -298,7 +287,7 @@ class _OfOld(StagedChange):
         return moved(self.shown)
 
 
-class _Replacement(_OfOld):
+class Replacement(_OfOld):
     """A file or link that is there, and another one in its place; arguments as for the others."""
 
     in_place: Overwrite | None = None
@@ -486,7 +475,7 @@ def replace(  # noqa: PLR0913 - what there is to be said of one change
         if not file or (may_write(parent, ".") and not only_takes(parent)):
             raise
         joined = SHUT
-    staged = _Replacement(name, token, shown, expected, ours)
+    staged = Replacement(name, token, shown, expected, ours)
     staged.notes = notes
     if file:
         if not joined and not same_owner(parent, name, ours, expected, after):
@@ -544,14 +533,6 @@ def remove(parent: int, name: str, *, expected: Revision, token: str, shown: str
     return _Removal(name, token, shown, expected)
 
 
-def check(parent: int, name: str, expected: Revision, shown: str) -> None:
-    """Refuse a file or link that is in another state than is expected."""
-    if expected.mode != LINK:
-        os.close(open_expected(parent, name, expected, shown))
-    elif not is_link(parent, name, expected):
-        raise moved(shown)
-
-
 def resume(
     parent: int,
     name: str,
@@ -591,6 +572,21 @@ def resume(
     if ours is None:
         found = _Removal(name, token, shown, before)
     else:
-        found = _Replacement(name, token, shown, before, ours)
+        found = Replacement(name, token, shown, before, ours)
     found.note_aside(parent)
     return found
+
+
+def at_once(parent: int, one: StagedChange) -> WriteResult:
+    """Apply a change that is staged, and settle it."""
+    try:
+        one.apply(parent)
+    except BaseException:
+        one.drop(parent)
+        raise
+    try:
+        durable = sync(parent) == "applied"
+        written = one.settle(parent)
+    finally:
+        one.close()
+    return written if durable else with_outcome(written, outcome="applied_not_durable")

@@ -14,7 +14,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from contextlib import suppress
 from math import inf
 from posixpath import dirname
@@ -23,7 +22,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from filepact.domain.change import ChangeSet, FileChange
-from filepact.domain.document import ANOTHER_FILE, FOLDER, Revision
+from filepact.domain.document import FOLDER, Revision
 from filepact.domain.operation import ChangeId
 from filepact.errors import FilepactError, OutcomeUnknownError, StateFailedError, WriteFailedError
 from filepact.fs.in_place import Staging, removed_place, tidy_removed
@@ -37,10 +36,10 @@ from filepact.workspace.folder_steps import (
     remove_folders,
     settle_folders,
     shut_folders,
-    stays_joined,
 )
+from filepact.workspace.handing import Handing, file_of, stays_joined, taking_over
 from filepact.workspace.journal import new_id
-from filepact.workspace.moves import MoveSteps, make_again, moves_of, taking_over
+from filepact.workspace.moves import MoveSteps, make_again, moves_of
 from filepact.workspace.refusals import first_refused, is_of_one_file, only_elsewhere
 
 if TYPE_CHECKING:
@@ -58,11 +57,8 @@ __all__ = ["Committer", "OperationResult", "tell_end"]
 
 _FEW = 64
 _LONGEST_NOTE = 4_000
-_APART = "it was another name (hard link) of a file that is there, and is a file of its own now"
-_ALONE = "it was one of several names (hard links) of a file, of which no other was found here, and is a file of its own now"
 _MADE_ANEW = "the removed file was changed since, or cannot be put back; it was made anew as it was"
 _UNTIDY = 1 << 12  # removed files, or as large as so many, after which there may be too many
-_LOOKED_FOR = 8  # files of several names in one operation of which those are looked for that stayed
 
 
 @dataclass(slots=True)
@@ -170,11 +166,13 @@ class Committer:
         published: Callable[[], None] | None = None
         folders = FolderSteps(begun, self._root_of)
         moves = MoveSteps(begun.changes, self._root_of, folders)
-        given = parts, begun, contents, open_folders, prepared, folders
+        joins = stays_joined(begun, self._store)
+        handing = Handing(begun, self._root_of, joins=joins)
+        given = parts, begun, contents, open_folders, prepared, folders, (joins, handing)
         try:
             folders.make()
             self._stage_all(*given, lambda path: path not in moves.paths)
-            mark = self._mark(begun, parts, moves, folders)
+            mark = self._mark(begun, parts, moves, folders, always=bool(handing))
             published = self.publish(begun, contents)
             if copied := moves.do():
                 self._stage_all(*given, copied.__contains__)
@@ -190,6 +188,9 @@ class Committer:
             if not turned:
                 folders.turn()
             if mark is not None:
+                if handing:
+                    self._sync([*parts, mark])
+                    handing.write(contents)
                 mark.root.drop(mark.staged)
             unsure = self._sync(parts)
             if published is not None:
@@ -201,7 +202,8 @@ class Committer:
             raise
         except FilepactError as error:
             end: OperationState = "rolled_back" if published is None else "applied"
-            self._take_back(begun, parts, (folders, moves), mark, contents, error, end)
+            kept = handing.take_back(contents)
+            self._take_back(begun, parts, (folders, moves), mark, contents, error, end, kept)
             if published is not None:
                 raise only_elsewhere(error) from None
             raise
@@ -325,6 +327,7 @@ class Committer:
         open_folders: Mapping[WorkspacePath, int],
         prepared: Mapping[WorkspacePath, StagedContent],
         folders: FolderSteps,
+        joining: tuple[bool, Handing],
         wanted: Callable[[WorkspacePath], bool],
     ) -> None:
         """Stage every wanted file, in the order in which they are applied.
@@ -335,11 +338,9 @@ class Committer:
         # Whatever happens to a single file is seen, and put right, when it is exchanged.
         changes = begun.changes if begun.kind == "change" else begun.changes.written_now
         several = len(changes.changes) > 1 or self.shares
-        joins = stays_joined(begun, self._store)
+        joins, handing = joining
         over = taking_over(begun.changes.changes)
         refused: list[FilepactError] = []
-        had = [one.after.attributes for one in begun.changes.changes if one.after]
-        links = dict[str, str](), Counter(one.linked for one in had if one)
         for number, change in changes.in_order:
             if not wanted(change.path):
                 continue
@@ -353,7 +354,7 @@ class Committer:
                     folder=open_folders.get(change.path, -1),
                     unnamed=prepared.get(change.path),
                     beside=folders.beside(change.path),
-                    links=links,
+                    handing=handing,
                     how=Staging(
                         several, change.path not in over and bool(joins or change.of_one_file)
                     ),
@@ -376,25 +377,18 @@ class Committer:
         folder: int,
         unnamed: StagedContent | None,
         beside: str | None,
-        links: tuple[dict[str, str], Mapping[str, int]],
+        handing: Handing,
         how: Staging,
     ) -> _Part:
         root, path, after = self._root_of(change.path.root), change.path.path, change.after
         had = after.attributes if after is not None and change.before is None else None
-        file = "" if had is None or had.linked == ANOTHER_FILE else had.linked
-        kept, (others, coming) = "", links
-        if had and had.modified and after and not (file or after.is_link):
+        kept = ""
+        if had and had.modified and after and not (file_of(change) or after.is_link):
             named = self._state.path, change.path, after.content
             if kept := removed_place(*named, len(contents[after.content])):
                 self._late.let_go([change.path])  # What is written to it is lost no more.
-        if (file or kept) and after is not None:
-            # It had several names: all that come back here are one file, and the one that stayed if there is one.
-            if file and file not in others and len(others) < _LOOKED_FOR:
-                others[file] = next(iter(root.names_of(file, near=path)), "")
-            given = path, kept or others.get(file, "")
-            if given[1] and (joined := root.join(*given, after=after, token=token, beside=beside)):
-                joined.place = kept
-                return _Part(change, root, joined)
+        if joined := handing.stage(change, token, beside, kept):
+            return _Part(change, root, joined)
         staged = root.stage(
             path,
             None if after is None else unnamed or contents[after.content],
@@ -405,35 +399,32 @@ class Committer:
             beside=beside,
             how=how,
         )
-        if not how.joins and change.before and after and after.attributes:
-            # What takes the place of another file is no name of the one that it was a name of.
-            names = root.names_of(after.attributes.linked, near=path)
-            staged.notes += (_APART,) * any(one != path for one in names)
         staged.notes += (_MADE_ANEW,) * bool(kept)
         before = change.before
         if after is None and before and before.was_read and not before.is_link:
             staged.place = removed_place(self._state.path, change.path, before.content)
-        if file:
-            stayed = others.get(file)
-            staged.notes += (_APART,) * bool(stayed)
-            staged.notes += (_ALONE,) * (stayed == "" and coming[file] < 2)
-            above = dirname(path) if beside is None else beside
-            others[file] = staged.temp if above in ("", ".") else f"{above}/{staged.temp}"
+        handing.made_anew(change, staged, joins=how.joins)
         return _Part(change, root, staged)
 
     def _mark(
-        self, operation: Operation, parts: list[_Part], moves: MoveSteps, folders: FolderSteps
+        self,
+        operation: Operation,
+        parts: list[_Part],
+        moves: MoveSteps,
+        folders: FolderSteps,
+        *,
+        always: bool,
     ) -> _Part | None:
-        """Leave a sign that the operation is under way, where no staged text is one.
+        """Leave a sign that the operation is under way, where no staged text is one, or ``always``.
 
         It is an empty file under a temporary name, and goes before the folders are made durable.
         """
         changes = operation.changes.changes
         once = len(changes) == 1 + bool(moves.paths)
-        if once or any(part.staged.is_aside for part in parts):
+        if not always and (once or any(part.staged.is_aside for part in parts)):
             return None
         going = [part.change.path for part in parts if part.change.after is None]
-        if parts and not going and not moves.first:
+        if parts and not going and not moves.first and not always:
             return None  # All are written in place, in folders that take no other file.
         # Beside what is moved, and not in it.
         path = moves.first or (going or [changes[0].path])[0]
@@ -513,12 +504,12 @@ class Committer:
         contents: Mapping[str, bytes],
         cause: FilepactError,
         end: OperationState,
+        kept: list[FileChange],
     ) -> None:
-        """Return the files that were already changed to what they were before.
+        """Return the files that were already changed to what they were before, but for those that are ``kept``.
 
         What was staged goes last: while it is there, recovery would take back as well.
         """
-        kept: list[FileChange] = []
         folders, moves = steps
         done = [part for part in parts if part.applied]
         for number, part in enumerate(reversed(done), start=len(operation.changes.changes) + 1):

@@ -487,8 +487,9 @@ class Draft:
             before = before.aside
         state = state or before or Revision.of(b"", target.location.new_mode)
         after = state.with_bytes(data)
-        if source is not None:  # So what becomes of its other names is told.
-            after = after.of_another_file if before else after.as_whole(source.revision)
+        if source is not None:  # So its other names stay names of it, or are told of.
+            after = after.as_whole(source.revision)
+            after = after.of_another_file if before else after
         path = target.location.path
         written = Document(path, data, after, self._documents.given(path))
         self._judge.check_held(target.location, written, like=document)

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from filepact.domain.change import FileChange
 from filepact.domain.document import FOLDER, Revision, WorkspacePath
-from filepact.domain.operation import IN_PLACE
 from filepact.errors import FilepactError, NotFoundError, StaleFileError, WriteFailedError
 from filepact.fs.watch import is_gone, is_odd
 from filepact.values import replace
@@ -47,7 +46,7 @@ __all__ = [
     "same_rights",
     "settle_folders",
     "shut_folders",
-    "stays_joined",
+    "taken_back",
     "turning_above",
     "with_folders",
     "written",
@@ -351,7 +350,7 @@ def settle_folders(
         Those that stay though they were to go, and why.
     """
     steps.settle()
-    back = [] if operation.kind == "redo" else _taken_back(operation, store)
+    back = [] if operation.kind == "redo" else taken_back(operation, store)
     whole = operation.taken_back
     # What was made and removed again needs no change, if the removal goes back as a whole.
     known = (operation, *(one for one in back if whole.get(one.id)))
@@ -369,18 +368,7 @@ def settle_folders(
     return {path: why for path, why in sorted(stay.items()) if root_of(path.root).glance(path.path)}
 
 
-def stays_joined(operation: Operation, store: JournalStore) -> bool:
-    """Whether the other names of a file (hard links) get what it gets.
-
-    Of one that goes back they may be somebody else's, unless they came to it with this one.  What a program
-    did in layers, it saw under the one name alone.
-    """
-    if operation.kind == "change":
-        return operation.tool != "run"
-    return any(IN_PLACE in one.note for one in _taken_back(operation, store))
-
-
-def _taken_back(operation: Operation, store: JournalStore) -> list[Operation]:
+def taken_back(operation: Operation, store: JournalStore) -> list[Operation]:
     """The operations that an undo, redo or restore takes back."""
     back: list[Operation] = []
     if operation.kind == "change":

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
 
     from filepact.domain.document import Document, Revision, RootId
+    from filepact.fs.in_place import WriteResult
     from filepact.fs.root import Root
-    from filepact.fs.staged import WriteResult
     from filepact.workspace.file_states import FileState
     from filepact.workspace.folder_steps import FolderChange, FolderSteps
     from filepact.workspace.guard import Guard
@@ -44,7 +44,7 @@ __all__ = [
     "moves_of",
     "renamed",
     "same_entries",
-    "taking_over",
+    "state_key",
     "whole_moves",
     "with_repository",
 ]
@@ -371,26 +371,19 @@ def same_entries(changes: Iterable[FileChange]) -> list[Pair]:
     coming: list[FileChange] = []
     for one in changes:
         if one.after is None and one.before is not None and not one.before.is_folder:
-            going[_key(one, one.before.compared)].append(one)
+            going[state_key(one, one.before.compared)].append(one)
         elif one.before is None and one.after is not None and not one.after.is_folder:
             coming.append(one)
     found: list[Pair] = []
     for new in coming if going else ():
         if new.after is None or (new.after.attributes is None and not new.after.is_link):
             continue  # It was made, whatever it holds.
-        some = going.get(_key(new, new.after), [])
+        some = going.get(state_key(new, new.after), [])
         if some:
             old = max(some[:_COMPARED], key=lambda one: _alike(one.path.path, new.path.path))
             some.remove(old)
             found.append((old, new))
     return found
-
-
-def taking_over(changes: Collection[FileChange]) -> frozenset[WorkspacePath]:
-    """Names in use that get what another name holds, as in a swap: what they hold is not written to, which may have other names (hard links)."""
-    held = {_key(one, one.before.compared) for one in changes if one.before}
-    both = [(one, one.after) for one in changes if one.before and one.after]
-    return frozenset(x.path for x, to in both if x.of_one_file is False or _key(x, to) in held)
 
 
 def _alike(one: str, other: str) -> int:
@@ -399,7 +392,8 @@ def _alike(one: str, other: str) -> int:
     return f"/{one}"[-at:].count("/") if at else 0
 
 
-def _key(one: FileChange, state: Revision) -> object:
+def state_key(one: FileChange, state: Revision) -> object:
+    """What is the same for two names of which one may get what the other holds."""
     attributes = state.attributes
     modified = None if attributes is None else attributes.modified
     return one.path.root, state.content, state.mode, attributes, modified

@@ -55,9 +55,10 @@ from filepact.errors import (
 from filepact.fs.atomic import LARGEST, UNFINISHED
 from filepact.fs.in_place import is_torn, tidy_removed
 from filepact.text.edit import merge
-from filepact.values import dataclass
+from filepact.values import dataclass, replace
 from filepact.workspace.commit import OperationResult, tell_end
 from filepact.workspace.folder_steps import FolderSteps, lasting, remove_folders, settle_folders
+from filepact.workspace.handing import handed, write_joined
 from filepact.workspace.moves import MoveSteps, make_again
 
 if TYPE_CHECKING:
@@ -236,8 +237,9 @@ class Recovery:
         files = [one for one in traces if one.of_file]
         if mark or any(one.not_done or self._is_torn(one) for one in files):
             folders = FolderSteps(operation, self._root_of)
+            renamed = self._written_back(operation, folders)
             MoveSteps(operation.changes, self._root_of, folders).take_back_after_crash()
-            traces, _ = self._traces(operation, left)
+            traces, _ = self._traces(renamed, self._leftovers(operation))
             return self._take_back(operation, traces)
         if any(one.done for one in files or traces):
             return self._complete(operation, files, left)
@@ -380,6 +382,24 @@ class Recovery:
             return settled
         notes = self._clear_away(operation)
         return self._end(operation, "rolled_back", ["cut off by a crash and taken back", *notes])
+
+    def _written_back(self, operation: Operation, folders: FolderSteps) -> Operation:
+        """Give files that have another name, and were written there, their old text; the operation without these texts."""
+        files = handed(operation, self._root_of, folders.of_temporary)
+        changes: list[FileChange] = []
+        for one in operation.changes.changes:
+            change, has = files.get(one.path, (one, False))
+            changes.append(change)
+            now, old = self._now(one.path) if has else None, change.after
+            if now is None or old is None:
+                continue
+            torn = self._is_torn(_Trace("", FileChange(one.path, old, one.after), "new", now))
+            if torn or now == one.after:
+                token = f"{operation.id}-{len(operation.changes.changes) + 2}"
+                contents = {old.content: self._store.content(old.content)}
+                back = FileChange(one.path, now, old)
+                write_joined(self._root_of, back, contents, token, "cut off by a crash")
+        return replace(operation, changes=ChangeSet(tuple(changes)))
 
     def _clear_away(self, operation: Operation) -> list[str]:
         """Remove what an operation that was taken back has made; what the log is to say of it."""

@@ -56,12 +56,12 @@ if TYPE_CHECKING:
     from filepact.workspace.history import Agrees
     from filepact.workspace.journal import JournalStatistics, JournalStore
     from filepact.workspace.pending import SessionEvent
-    from filepact.workspace.publishing import ChangePublisher
     from filepact.workspace.read_tracker import KnownTextWriter
     from filepact.workspace.reader import Reader
     from filepact.workspace.receipt import ChangeDiff
     from filepact.workspace.search_index import SearchIndexes
     from filepact.workspace.selection import Place, Turns
+    from filepact.workspace.writer import ChangePublisher
 
 __all__ = ["Mode", "Workspace"]
 

@@ -6,7 +6,7 @@ An undo also puts back large files that were set aside, and names what stays.
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from filepact.domain.change import ChangeSet
 from filepact.domain.deadline import FOREVER, Deadline
@@ -15,8 +15,8 @@ from filepact.errors import FilepactError, StaleFileError
 from filepact.fs.watch import stamp_at
 from filepact.values import replace
 from filepact.workspace.documents import EDITORCONFIG, DocumentCache
+from filepact.workspace.handing import handed_on, stays_one, taking_over
 from filepact.workspace.journal import new_id, new_proposal, operation_of
-from filepact.workspace.moves import taking_over
 from filepact.workspace.receipt import Receipt, SkippedFile, show_changes
 
 if TYPE_CHECKING:
@@ -35,9 +35,10 @@ if TYPE_CHECKING:
     from filepact.workspace.read_tracker import KnownTextCache
     from filepact.workspace.rebase import Conflicts, Rebase, RebaseResult
     from filepact.workspace.receipt import ChangeDiff, Hides
+    from filepact.workspace.recovery import Recovery
     from filepact.workspace.undo_plan import UndoChange
 
-__all__ = ["ChangeWriter", "KeptFiles", "left_files"]
+__all__ = ["ChangePublisher", "ChangeWriter", "KeptFiles", "left_files"]
 
 
 class ChangeWriter:
@@ -99,26 +100,25 @@ class ChangeWriter:
         """The effect on files with several names (hard links), to be said before a change."""
         told: list[str] = []
         over = taking_over(changes.changes)
-        made = [one.after for one in changes.changes if one.after and not one.before]
-        coming = {one.attributes.linked: one for one in made if one.attributes}
+        handed = handed_on(changes.changes)
+        states = {one.path: one.after for one in changes.changes}
+        given = {one.path: (states[to], alike) for to, (one, alike) in handed.items()}
         for change in changes.changes:
-            before, had = change.before, change.before and change.before.attributes
-            # One that goes and comes with other lines is a file of its own then.
-            after = change.after or (had and had.linked and coming.get(had.linked))
+            after, alike = given.get(change.path, (change.after, True))
+            before, goes_on = change.before, change.path in given
             if not (before and after) or before.is_folder or before.is_link:
                 continue
-            if not change.after and after.content == before.content:
+            if goes_on and after == before:
                 continue
             root = self._guard.root_of(change.path.root)
             links = root.place(change.path.path, known=True).links
             if links < 2:
                 continue
             shown = self.show(change.path)
-            keeps = root.keeps_links and change.after and change.path not in over
-            others = root.other_names(change.path.path) if keeps else None
+            alike &= goes_on or change.path not in over
             told.append(
-                f"{shown} has other names (hard links), {', '.join(others)}; it stays one file with them."
-                if others
+                f"{shown}: {why}; it stays one file with them."
+                if (why := stays_one(root, change, alike=alike))
                 else f"{shown} has {links} names (hard links); the others keep the old text."
             )
         return tuple(told)
@@ -296,3 +296,23 @@ def left_files(
             size = taken if isinstance(taken, int) else None
             left.append(SkippedFile(show(path), said, size, lost=some is lost))
     return tuple(left)
+
+
+class ChangePublisher(Protocol):
+    """One root of a workspace whose changes are others' as well."""
+
+    def bind(
+        self, committer: Committer, recovery: Recovery, *, fitting: Rebase, writer: ChangeWriter
+    ) -> None:
+        """Take the parts of the workspace that the root is in, and publish every change that it commits."""
+
+    def refresh(self) -> None:
+        """Bring the root up to what others have published; before each call."""
+
+    def made(self, request: str, *, settle: bool) -> bool:
+        """Whether something was made for a request, by whatever machine.
+
+        Args:
+            request: Its id.
+            settle: Whether what a machine that is gone has sent for it is not to be done any more.
+        """
