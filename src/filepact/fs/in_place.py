@@ -52,7 +52,7 @@ __all__ = [
     "NOT_OURS",
     "SHUT",
     "USUAL",
-    "JoinedName",
+    "LinkName",
     "Overwrite",
     "Staging",
     "WriteResult",
@@ -190,7 +190,7 @@ def all_names(status: os.stat_result, opened: Callable[[str], int], near: str) -
     return named if len(found) == status.st_nlink else []
 
 
-class JoinedName(StagedFile):
+class LinkName(StagedFile):
     """A temporary name of a file that has others: whatever it holds by now, nothing is lost with this one."""
 
     __slots__ = ()
@@ -228,7 +228,7 @@ def name_again(
         raise write_failed(error, shown) from None
     finally:
         os.close(file)
-    return StagedFile(status, after.content) if folder < 0 else JoinedName(status, after.content)
+    return StagedFile(status, after.content) if folder < 0 else LinkName(status, after.content)
 
 
 def removed_place(state: str, path: WorkspacePath, content: str, size: int = -1) -> str:

@@ -182,7 +182,7 @@ class Root(RootReader):
             ours = name_again(parent, temp, found, after, path)
             one = StagedChange(name, token, path, ours)
             if expected is not None:
-                one = staged.Replacement(name, token, path, expected, ours)
+                one = staged.StagedOverwrite(name, token, path, expected, ours)
             one.beside = beside
             return one
         return None

@@ -76,8 +76,8 @@ if TYPE_CHECKING:
     from filepact.domain.document import Revision
 
 __all__ = [
-    "Replacement",
     "StagedChange",
+    "StagedOverwrite",
     "at_once",
     "create",
     "remove",
@@ -287,7 +287,7 @@ class _OfOld(StagedChange):
         return moved(self.shown)
 
 
-class Replacement(_OfOld):
+class StagedOverwrite(_OfOld):
     """A file or link that is there, and another one in its place; arguments as for the others."""
 
     in_place: Overwrite | None = None
@@ -475,7 +475,7 @@ def replace(  # noqa: PLR0913 - what there is to be said of one change
         if not file or (may_write(parent, ".") and not only_takes(parent)):
             raise
         joined = SHUT
-    staged = Replacement(name, token, shown, expected, ours)
+    staged = StagedOverwrite(name, token, shown, expected, ours)
     staged.notes = notes
     if file:
         if not joined and not same_owner(parent, name, ours, expected, after):
@@ -572,7 +572,7 @@ def resume(
     if ours is None:
         found = _Removal(name, token, shown, before)
     else:
-        found = Replacement(name, token, shown, before, ours)
+        found = StagedOverwrite(name, token, shown, before, ours)
     found.note_aside(parent)
     return found
 

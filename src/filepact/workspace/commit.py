@@ -37,10 +37,10 @@ from filepact.workspace.folder_steps import (
     settle_folders,
     shut_folders,
 )
-from filepact.workspace.handing import Handing, file_of, stays_joined, taking_over
+from filepact.workspace.handing import FileNames, file_of, stays_joined, taking_over
 from filepact.workspace.journal import new_id
 from filepact.workspace.moves import MoveSteps, make_again, moves_of
-from filepact.workspace.refusals import first_refused, is_of_one_file, only_elsewhere
+from filepact.workspace.receipt import first_refused, is_of_one_file, only_elsewhere
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -167,7 +167,7 @@ class Committer:
         folders = FolderSteps(begun, self._root_of)
         moves = MoveSteps(begun.changes, self._root_of, folders)
         joins = stays_joined(begun, self._store)
-        handing = Handing(begun, self._root_of, joins=joins)
+        handing = FileNames(begun, self._root_of, joins=joins)
         given = parts, begun, contents, open_folders, prepared, folders, (joins, handing)
         try:
             folders.make()
@@ -327,7 +327,7 @@ class Committer:
         open_folders: Mapping[WorkspacePath, int],
         prepared: Mapping[WorkspacePath, StagedContent],
         folders: FolderSteps,
-        joining: tuple[bool, Handing],
+        joining: tuple[bool, FileNames],
         wanted: Callable[[WorkspacePath], bool],
     ) -> None:
         """Stage every wanted file, in the order in which they are applied.
@@ -377,7 +377,7 @@ class Committer:
         folder: int,
         unnamed: StagedContent | None,
         beside: str | None,
-        handing: Handing,
+        handing: FileNames,
         how: Staging,
     ) -> _Part:
         root, path, after = self._root_of(change.path.root), change.path.path, change.after

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from filepact.workspace.journal import JournalStore
 
 __all__ = [
-    "Handing",
+    "FileNames",
     "file_of",
     "handed",
     "handed_on",
@@ -118,7 +118,7 @@ def _linked(state: Revision | None) -> str:
     return known.linked if known else ""
 
 
-class Handing:
+class FileNames:
     """The files of several names (hard links) that get other names in an operation, and other lines with that.
 
     Each stays the file that it is.  Once all names are where they belong, it is written in place, as where it keeps its name.

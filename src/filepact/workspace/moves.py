@@ -393,7 +393,7 @@ def _alike(one: str, other: str) -> int:
 
 
 def state_key(one: FileChange, state: Revision) -> object:
-    """What is the same for two names of which one may get what the other holds."""
+    """A key that is the same for two names of which one may get what the other holds."""
     attributes = state.attributes
     modified = None if attributes is None else attributes.modified
     return one.path.root, state.content, state.mode, attributes, modified

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from collections import Counter
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.domain.deadline import FOREVER, Deadline
 from filepact.domain.document import FOLDER, LINK
-from filepact.errors import BinaryFileError
+from filepact.errors import BinaryFileError, FilepactError, WriteFailedError
 from filepact.text.codec import detect
 from filepact.text.compare import compare_lines
 from filepact.text.confusables import encoding_named, shown_name, with_bytes_shown
@@ -41,8 +42,12 @@ __all__ = [
     "SkippedFile",
     "Status",
     "done_receipt",
+    "first_refused",
+    "is_of_one_file",
+    "only_elsewhere",
     "origins",
     "patch_of",
+    "refused_files",
     "renames",
     "show_changes",
     "states",
@@ -513,3 +518,53 @@ def summary_of(files: tuple[FileReport, ...]) -> str:
     ]
     more = f" and {len(files) - _NAMED} more" if len(files) > _NAMED else ""
     return ", ".join(words) + more
+
+
+# -- what was refused ----------------------------------------------------------------------
+
+_OF_ALL = frozenset(
+    {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
+)
+"""What the system says of a whole disk or process."""
+
+
+def is_of_one_file(error: FilepactError) -> bool:
+    """Whether an error tells of one file, and nothing of what becomes of others."""
+    return "path" in error.details and error.details.get("errno") not in _OF_ALL
+
+
+def first_refused(refused: list[FilepactError]) -> FilepactError:
+    """The first error, with all the files that cannot be written."""
+    first = refused[0]
+    if all(map(is_of_one_file, refused)):
+        named = ((str(one.details["path"]), one.message) for one in refused)
+        first.details["refused"] = tuple(named)
+    return first
+
+
+def refused_files(error: FilepactError, changes: ChangeSet) -> dict[WorkspacePath, str]:
+    """The files that kept a change set from being done, with the reasons; none where not they alone did.
+
+    Without them it can be tried again.
+    """
+    if error.details.get("outcome") != "not_applied" or not is_of_one_file(error):
+        return {}
+    named = {str(error.details["path"]): error.message}
+    refused = error.details.get("refused")
+    for one in refused if isinstance(refused, tuple) else ():
+        if isinstance(one, tuple):
+            named[str(one[0])] = str(one[1])
+    return {
+        path: message
+        for name, message in named.items()
+        for path in changes.paths
+        if f"{path.path}/".startswith(f"{name}/")
+    }
+
+
+def only_elsewhere(error: FilepactError) -> WriteFailedError:
+    return WriteFailedError(
+        f"{error.message}. The shared workspace has the change all the same",
+        hint="This folder takes it with the next call. Read the file then, before anything else.",
+        outcome="elsewhere",
+    )
