@@ -34,8 +34,7 @@ from filepact.workspace.folder_steps import turning_above
 from filepact.workspace.journal import new_proposal
 from filepact.workspace.moves import same_entries
 from filepact.workspace.rebase import RebaseResult
-from filepact.workspace.receipt import Receipt, done_receipt, renames
-from filepact.workspace.refusals import refused_files
+from filepact.workspace.receipt import Receipt, done_receipt, refused_files, renames
 from filepact_run.layer_reader import LayerChanges, LayerReader, state_of
 
 if TYPE_CHECKING:
