@@ -461,6 +461,30 @@ def test_of_a_repository_that_alone_is_moved_out_of_its_folder_what_steers_git_i
     assert "box/.git/config" in {one.path.path for one in workspace.log()[0].changes.changes}
 
 
+@pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
+@pytest.mark.parametrize("deep", ["box", "box/x/y"])
+@pytest.mark.parametrize("way", ["removed", "moved"])
+def test_what_a_repository_held_is_named_as_lost_where_it_was_removed(
+    root: Path, workspace: Workspace, deep: str, way: str
+) -> None:
+    (root / deep).mkdir(parents=True)
+    (root / deep / "f").write_text("text")
+    subprocess.run(["git", "init", "-q", root / deep], check=True)
+    workspace.external.resnapshot()
+    if way == "moved":
+        (root / "box").rename(root / "elsewhere")
+    else:
+        shutil.rmtree(root / "box")
+    found = workspace.external.detect(AGENT)
+    lost = [f"{deep}/.git"] if way == "removed" else []
+    assert [*found.unkept] == lost
+    assert found.operation is not None
+    left = workspace.undo(PERSON, found.operation.id).left
+    assert [(one.path, one.lost) for one in left] == [(name, True) for name in lost]
+    assert (root / deep / "f").read_text() == "text"
+    assert (root / deep / ".git/HEAD").exists() == (way == "moved")
+
+
 @pytest.mark.parametrize("refused", ["all", "folders"])
 def test_where_nothing_can_be_renamed_a_copy_has_all_that_was_there(
     root: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch, refused: str

@@ -1125,7 +1125,9 @@ def test_what_is_only_seen_now_was_not_created(root, workspace, session, way, wa
     looks = (looked, found.detect(session))
     for one in looks:
         assert not {name for name, _ in told(one)} & before.keys()
-        assert one.lost is None
+        lost = () if one.lost is None else one.lost.changes.paths
+        # What was committed has gone indeed.
+        assert [x.path for x in lost] == [".git"] * (way == "the repository goes" and one is looked)
     assert ("made", "create") in told(looked)
     for one in reversed(looks):
         workspace.undo(PERSON, one.operation.id, dry_run=False)

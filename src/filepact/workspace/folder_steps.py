@@ -481,6 +481,10 @@ def _in_git(path: WorkspacePath) -> str:
     return "".join(f"/{path.path}/".partition("/.git/")[1:])
 
 
+def _is_git(path: WorkspacePath, state: Revision | None) -> bool:
+    return state is not None and state.is_folder and basename(path.path) == ".git"
+
+
 def written(folder: Revision | None) -> int | None:
     """When a name came or went in a folder last; None where that is not known."""
     return folder.attributes.modified if folder and folder.attributes else None
@@ -527,6 +531,14 @@ def folders_alone(
         FileChange(one.path, None, INSTEAD)
         for one in changes
         if one.after is None and is_odd(guard.root_of(one.path.root), one.path.path)
+    ]
+    # What a repository held besides what steers it was not looked at, and has gone unless all of it has another place.
+    came = [one.after for one in changes if one.before is None and _is_git(one.path, one.after)]
+    lost += [
+        FileChange(one.path, replace(one.before, content=_NOT_HELD), None)
+        for one in changes
+        if one.before and one.after is None and _is_git(one.path, one.before)
+        if one.before not in came
     ]
     for path, whole, now, made in differing:
         was = whole and whole.as_whole("")

@@ -29,8 +29,8 @@ from filepact.workspace.folder_steps import INSTEAD
 from filepact.workspace.folders import check_moved
 from filepact.workspace.journal import new_proposal
 from filepact.workspace.pending import check_free
-from filepact.workspace.rebase import not_kept, nothing_to_do, together
-from filepact.workspace.receipt import Receipt, done_receipt, refused_files
+from filepact.workspace.rebase import nothing_to_do, together
+from filepact.workspace.receipt import Receipt, done_receipt, not_kept, refused_files
 from filepact.workspace.selection import Selection, newest_first
 from filepact.workspace.undo_plan import plan_redo, plan_selection, plan_undo
 from filepact.workspace.writer import ChangeWriter, KeptFiles, left_files

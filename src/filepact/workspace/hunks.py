@@ -15,8 +15,7 @@ from filepact.text.diff import split_hunks
 from filepact.text.edit import Edit, EditList
 from filepact.values import dataclass
 from filepact.workspace.documents import EDIT_LIMIT
-from filepact.workspace.rebase import not_kept
-from filepact.workspace.receipt import origins, show_changes
+from filepact.workspace.receipt import not_kept, origins, show_changes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping

@@ -46,7 +46,7 @@ from filepact.values import dataclass, replace
 from filepact.workspace.documents import DocumentCache
 from filepact.workspace.folder_steps import same_rights, turning_above
 from filepact.workspace.moves import fit_whole, same_entries
-from filepact.workspace.receipt import renames, states
+from filepact.workspace.receipt import not_kept, renames, states
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from filepact.workspace.journal import JournalStore
     from filepact.workspace.receipt import Hides
 
-__all__ = ["Conflicts", "Rebase", "RebaseResult", "fit", "not_kept", "nothing_to_do", "together"]
+__all__ = ["Conflicts", "Rebase", "RebaseResult", "fit", "nothing_to_do", "together"]
 
 Conflicts = dict[WorkspacePath, FilepactError]
 """What keeps files from being changed, by file."""
@@ -443,30 +443,6 @@ def nothing_to_do() -> NoChangeError:
 
 def _revision(document: Document | None) -> Revision | None:
     return None if document is None else document.revision
-
-
-def not_kept(shown: str, change: FileChange | None = None) -> NotFoundError:
-    """The refusal for a file whose other state nobody can bring back.
-
-    Args:
-        shown: Its name.
-        change: What became of it, if it is known; the details have the size of what is lost, in bytes.
-    """
-    lost = change and (change.before or change.after)
-    taken = lost.unread_size if lost else None
-    sized = shown if taken is None else f"{shown} ({taken:,} bytes)"
-    said = "what the file held is not in the journal, so it cannot be brought back"
-    hint = "Other operations can be taken back by their ids."
-    if change and not change.before:
-        said, hint = "it was made there and stays until you remove it", "Remove it yourself."
-    elif lost and lost.is_folder and not lost.was_read:
-        said = "what lay in a folder that programs make for themselves was not kept"
-        hint = "What has made it makes it again."
-        if lost.mode & 0o500 != 0o500:
-            said = "nobody could look into this folder, so what lay in it was not kept"
-            hint = "Move it back yourself."
-    hint = f"Nothing was changed. {hint}"
-    return NotFoundError(f"{sized}: {said}", hint=hint, path=shown, bytes=taken)
 
 
 def together(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.domain.deadline import FOREVER, Deadline
 from filepact.domain.document import FOLDER, LINK
-from filepact.errors import BinaryFileError, FilepactError, WriteFailedError
+from filepact.errors import BinaryFileError, FilepactError, NotFoundError, WriteFailedError
 from filepact.text.codec import detect
 from filepact.text.compare import compare_lines
 from filepact.text.confusables import encoding_named, shown_name, with_bytes_shown
@@ -44,6 +44,7 @@ __all__ = [
     "done_receipt",
     "first_refused",
     "is_of_one_file",
+    "not_kept",
     "only_elsewhere",
     "origins",
     "patch_of",
@@ -568,3 +569,30 @@ def only_elsewhere(error: FilepactError) -> WriteFailedError:
         hint="This folder takes it with the next call. Read the file then, before anything else.",
         outcome="elsewhere",
     )
+
+
+def not_kept(shown: str, change: FileChange | None = None) -> NotFoundError:
+    """The refusal for a file whose other state nobody can bring back.
+
+    Args:
+        shown: Its name.
+        change: What became of it, if it is known; the details have the size of what is lost, in bytes.
+    """
+    lost = change and (change.before or change.after)
+    taken = lost.unread_size if lost else None
+    sized = shown if taken is None else f"{shown} ({taken:,} bytes)"
+    said = "what the file held is not in the journal, so it cannot be brought back"
+    hint = "Other operations can be taken back by their ids."
+    if change and not change.before:
+        said, hint = "it was made there and stays until you remove it", "Remove it yourself."
+    elif lost and lost.is_folder and not lost.was_read:
+        said = "what lay in a folder that programs make for themselves was not kept"
+        hint = "What has made it makes it again."
+        if shown.endswith("/.git"):
+            said = "what this repository held besides its settings and hooks was not kept"
+            hint = "Clone it again, or bring it back from a copy of your own."
+        elif lost.mode & 0o500 != 0o500:
+            said = "nobody could look into this folder, so what lay in it was not kept"
+            hint = "Move it back yourself."
+    hint = f"Nothing was changed. {hint}"
+    return NotFoundError(f"{sized}: {said}", hint=hint, path=shown, bytes=taken)

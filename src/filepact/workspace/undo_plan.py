@@ -19,8 +19,8 @@ from filepact.errors import InvalidParamsError, NoChangeError, NotFoundError, St
 from filepact.values import dataclass, field, replace
 from filepact.workspace.folder_steps import INSTEAD, turning_above
 from filepact.workspace.moves import whole_moves
-from filepact.workspace.rebase import Conflicts, not_kept
-from filepact.workspace.receipt import renames
+from filepact.workspace.rebase import Conflicts
+from filepact.workspace.receipt import not_kept, renames
 from filepact.workspace.selection import (
     effective,
     is_in,
