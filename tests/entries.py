@@ -178,6 +178,10 @@ def _tagged(place: Path) -> None:
     os.setxattr(place, "user.tag", b"value \0 of it")
 
 
+def _noted(place: Path) -> None:
+    os.setxattr(place, "security.note", b"of a program")
+
+
 def _old(place: Path) -> None:
     os.utime(place, (OLD, OLD), follow_symlinks=False)
 
@@ -252,6 +256,7 @@ ENTRIES = (
     Entry("file 6664 of another", _then(_file(0o6664), _owned), root=True),
     Entry("file with access list", _then(_file(), _listed)),
     Entry("file with attribute", _then(_file(), _tagged)),
+    Entry("file with security attribute", _then(_file(), _noted), root=True),
     Entry("old file", _then(_file(), _old)),
     Entry("old file with all", _then(_file(0o640), _owned, _listed, _tagged, _old), root=True),
     Entry("folder", _folder()),

@@ -408,6 +408,31 @@ def test_a_file_is_edited_in_a_folder_that_takes_no_other_file(
         unprivileged(partial(managed, workspace, "delete", "shut/b"))
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root sets such an attribute")
+def test_what_a_security_module_keeps_itself_is_left_to_it_and_all_else_comes_back(
+    root: Path, workspace: Workspace
+) -> None:
+    names = ("security.note", "security.SMACK64", "trusted.note", "user.note")
+    (root / "a").write_text("one\n")
+    for name in names:
+        try:
+            os.setxattr(root / "a", name, b"value")
+        except OSError:
+            pytest.skip("no such attributes here")
+    workspace.external.resnapshot()
+    past_the_doors(lambda _: (root / "a").unlink())(workspace, root)
+    workspace.undo(PERSON)
+    assert sorted(os.listxattr(root / "a")) == ["security.note", "trusted.note", "user.note"]
+    with workspace.draft(AGENT, "write_file") as draft:
+        draft.write(draft.open("a"), "two\n")
+        workspace.submit(draft, "edit")
+    assert sorted(os.listxattr(root / "a")) == ["security.note", "trusted.note", "user.note"]
+    managed(workspace, "delete", "a")
+    root.chmod(0o777)
+    told = unprivileged(lambda: workspace.undo(PERSON)).notes
+    assert "security.note" in str(told)
+
+
 def test_what_was_made_of_a_moved_file_goes_back_with_it(root: Path, workspace: Workspace) -> None:
     (root / "a").write_text("one\n")
     managed(workspace, "move", "a", "b")

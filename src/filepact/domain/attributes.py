@@ -29,7 +29,7 @@ ACCESS_LIST: Final = "system.posix_acl_access"
 DEFAULT_LIST: Final = "system.posix_acl_default"
 """That of a folder, which entries made in it inherit."""
 
-_OF_CONTENT: Final = ("security.",)
+_OF_CONTENT: Final = ("security.capability",)
 """Rights that a program file holds belong to the bytes that were reviewed for them."""
 
 _USER_OBJ, _USER, _GROUP_OBJ, _GROUP, _MASK, _OTHER = 1, 2, 4, 8, 16, 32

@@ -49,11 +49,13 @@ _WITHOUT: Final = frozenset({errno.ENOTSUP, errno.ENOSYS, errno.EOPNOTSUPP})
 """What is answered where there are no such attributes, so that nothing is lost."""
 
 _LISTS: Final = (ACCESS_LIST, DEFAULT_LIST)
-_LEFT_ALONE: Final = ("security.", "user.overlay.", "trusted.overlay.")
+_LEFT_ALONE: Final = (
+    *("security.selinux", "security.SMACK64", "security.apparmor", "security.ima", "security.evm"),
+    *("user.overlay.", "trusted.overlay."),
+)
 """Labels of security modules are set by their own policy for new files; a layer makes notes for itself."""
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_CAPABILITY: Final = "security.capability"
 
 SEVERAL_NAMES: Final = "names (hard links)"
 """Stands in the note that a name gets a file of its own."""
@@ -151,7 +153,7 @@ def folder_state(parent: int, name: str) -> Revision | None:
 
 
 def _is_kept(name: str) -> bool:
-    return not name.startswith(_LEFT_ALONE) or name == _CAPABILITY
+    return not name.startswith(_LEFT_ALONE)
 
 
 def dress_like(old: int, new: int, expected: Revision, after: Revision) -> tuple[str, ...]:
