@@ -425,13 +425,15 @@ class _Maker:
                 made.append(Step("late"))
         return tuple(made)
 
-    def history(self, door: Door) -> History:
+    def history(self, door: Door, of: tuple[str, ...]) -> History:
         tree = [*_BASE, *self.chance.sample(_TREES, self.chance.randrange(7))]
         # Behind layers no program writes to what belongs to Git.
         self.git = door != "layers" and self.chance.random() < 0.6
+        if of:
+            self.git = _GIT in of
         self.host = door == "hook" and self.chance.random() < 0.3
         self.others = door == "hook" and not self.host and self.chance.random() < 0.3
-        if self.git:
+        if self.git and not of:
             tree.insert(self.chance.randrange(len(_BASE), len(tree) + 1), _GIT)
         back = "--session" if door != "hook" or self.chance.random() < 0.3 else "--turn"
         if door == "hook":
@@ -441,16 +443,16 @@ class _Maker:
             earlier, turn = (), (*self.saves(), self.command(), *self.saves())
         killed = self.host and self.chance.random() < 0.3
         return History(
-            *(door, back, tuple(tree), earlier, turn, self.saves(0.4)),
+            *(door, back, of or tuple(tree), earlier, turn, self.saves(0.4)),
             host=self.host,
             killed=killed,
             others=self.others,
         )
 
 
-def history(seed: int, door: Door) -> History:
-    """The history of a seed."""
-    return _Maker(seed).history(door)
+def history(seed: int, door: Door, of: tuple[str, ...] = ()) -> History:
+    """The history of a seed; `of` a tree that is there already, if one is."""
+    return _Maker(seed).history(door, of)
 
 
 # -- smaller ones --------------------------------------------------------------------------

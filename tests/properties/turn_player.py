@@ -7,6 +7,7 @@ import os
 import subprocess
 import time
 from contextlib import suppress
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from filepact.app import open_workspace
@@ -63,7 +64,22 @@ def _started(process: int) -> str:
 
 
 class Place:
-    """A root and a state folder."""
+    """A root and a state folder.
+
+    Args:
+        folder: Where.
+
+    Attributes:
+        mark: What the names of sessions, turns and calls end with: no two turns in a place have the same.
+        daemon: The hooks' daemon, while one serves the place.
+        at: The player that is heard by it.
+        stays: Whether it goes on from turn to turn, also while one is taken back.
+    """
+
+    mark = ""
+    stays = False
+    daemon: HookDaemon | None = None
+    at: DaemonPlayer
 
     def __init__(self, folder: Path) -> None:
         self.root, self.state = folder / "root", folder / "state"
@@ -75,6 +91,22 @@ class Place:
             *("--config", str(self.config)),
         )
         self._shells: dict[Path, Shell] = {}
+        self._known: set[str] = set()
+
+    def open_daemon(self) -> HookDaemon:
+        """The daemon, which is started if none serves the place."""
+        if self.daemon is None:
+            roots = (str(self.root),)
+            self.daemon = HookDaemon(roots, str(self.state), str(self.config), now=self._now)
+        return self.daemon
+
+    def _now(self) -> int:
+        return self.at.now()
+
+    def end_daemon(self) -> None:
+        daemon, self.daemon = self.daemon, None
+        if daemon is not None:
+            daemon.close()
 
     def shell(self, line: str, root: Path | None = None) -> None:
         """Run a line of shell."""
@@ -84,21 +116,32 @@ class Place:
         self._shells[folder].run(line)
 
     def close(self) -> None:
-        for one in self._shells.values():
-            one.close()
+        self.end_daemon()
+        for folder in [*self._shells]:
+            self.leave(folder)
+
+    def leave(self, folder: Path) -> None:
+        """End the shell in a folder, if there is one."""
+        if folder in self._shells:
+            self._shells.pop(folder).close()
 
     def undo(self, *words: str) -> tuple[int, str]:
         said = command("undo", "--unattended", *words, *self.common)
         return said.code, said.out + said.err
 
     def log(self) -> list[dict[str, Any]]:
-        found = json.loads(command("log", "--all", "--json", *self.common).out)
+        """What was done, the newest first: as much as one turn may have done, if there were others here."""
+        much = ("-n", "40") if self.mark else ("--all",)
+        found = json.loads(command("log", *much, "--json", *self.common).out)
         operations: list[dict[str, Any]] = found["operations"]
         return operations
 
     def session(self, begins: str) -> str:
-        found = (one["session"] for one in self.log() if one["session"].startswith(begins))
-        return next(found, "")
+        """The session that has come since this was last asked for; empty if none has."""
+        came = [one["session"] for one in self.log() if one["session"].startswith(begins)]
+        new = [one for one in came if one not in self._known]
+        self._known.update(came)
+        return next(iter(new), "")
 
 
 COARSE = 25_000_000
@@ -171,6 +214,8 @@ class Player:
                     return
                 self.moves(moves, turn, agent, "between calls")
                 self.tell("Stop", turn)
+        if one.others and self.place.stays:
+            self.tell("Stop", ANOTHER)
 
     def moves(
         self,
@@ -314,24 +359,26 @@ class _Behind:
                     some[:] = [("either", *one[1:]) if one[2] is None else one for one in some]
 
 
+_EVENTS = count()
+
+
 class DaemonPlayer(Player):
     """Plays a history to a daemon in this process."""
 
     def __init__(self, place: Place, truth: Truth, one: History) -> None:
         super().__init__(place, truth, one)
-        roots = (str(place.root),)
-        self.daemon = HookDaemon(roots, str(place.state), str(place.config), now=self.now)
+        place.at = self
+        self.daemon = place.open_daemon()
         self._host = (os.getpid(), _started(os.getpid()))
-        self._events = 0
         self._behind: list[_Behind] = []
         self._workspace: Workspace | None = None
 
     def close(self) -> None:
         for one in self._behind:
             one.shell.close()
+            self.daemon.ended(one.process)
         if self._workspace is not None:
             self._workspace.close()
-        self.daemon.close()
 
     def play(self) -> None:
         super().play()
@@ -344,11 +391,12 @@ class DaemonPlayer(Player):
 
     def tell(self, *facts: Any, took: bool = False, inner: bool = False) -> str:
         told = {**event(*facts), "cwd": str(self.place.root)}
+        names = {"session_id", "prompt_id", "tool_use_id"} & told.keys()
+        told |= {name: f"{told[name]}{self.place.mark}" for name in names}
         told |= {"duration_ms": 0} if took else {}
         told |= {"agent_id": "a1"} if inner else {}
         ticks = int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK"))
-        self._events += 1
-        hook = ((1 << 30) + self._events, str(ticks))
+        hook = ((1 << 30) + next(_EVENTS), str(ticks))
         above = (hook, self._host) if self.one.host else ()
         return self.daemon.answer("claude", json.dumps(told).encode(), above=above).out
 
@@ -358,9 +406,11 @@ class DaemonPlayer(Player):
                 str(self.place.root), state_dir=str(self.place.state), settings=Settings()
             )
         known = self.daemon.turns_of(self._host)
-        name = f"toolu_{self._call}"
+        mark = self.place.mark
+        name, turn = f"toolu_{self._call}{mark}", f"{turn}{mark}"
         assert not self.one.host or known[name] == turn, known
-        session = Session("ours", Actor("agent", "claude-code"), "s", turn=turn, call=name)
+        actor = Actor("agent", "claude-code")
+        session = Session(f"ours{mark}", actor, f"s{mark}", turn=turn, call=name)
         with suppress(FilepactError):
             write(self._workspace, session, call.named, f"{text}\n")
 

@@ -19,12 +19,15 @@ LARGE = 1 << 20
 """Bytes of a file that is not kept when it is changed or removed."""
 
 
-def tree(root: Path, stamps: dict[str, os.stat_result] | None = None) -> dict[str, Entry]:
+def tree(
+    root: Path, stamps: dict[str, os.stat_result] | None = None, *, git: bool = False
+) -> dict[str, Entry]:
     """All entries by name, but for what belongs to Git.
 
     Args:
         root: The folder.
         stamps: Takes what the system says of each.
+        git: Whether what belongs to Git is there too.
     """
     found: dict[str, Entry] = {}
     left = [""]
@@ -34,7 +37,7 @@ def tree(root: Path, stamps: dict[str, os.stat_result] | None = None) -> dict[st
             name = f"{folder}{one.name}"
             status = one.stat(follow_symlinks=False)
             mode = stat.S_IMODE(status.st_mode)
-            if one.name == ".git":
+            if one.name == ".git" and not git:
                 continue
             if stamps is not None:
                 stamps[name] = status
@@ -48,6 +51,64 @@ def tree(root: Path, stamps: dict[str, os.stat_result] | None = None) -> dict[st
             else:
                 found[name] = ("special", mode)
     return found
+
+
+class Copy:
+    """What is in a folder, with what belongs to Git: to have it there again."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        stamps: dict[str, os.stat_result] = {}
+        self._entries = tree(root, stamps, git=True)
+        twins: dict[int, list[str]] = {}
+        for name, one in stamps.items():
+            if one.st_nlink > 1 and stat.S_ISREG(one.st_mode):
+                twins.setdefault(one.st_ino, []).append(name)
+        self._twins = [sorted(some) for some in twins.values()]
+
+    def set_back(self) -> None:
+        """Change what is not as it was, and nothing else."""
+        stamps: dict[str, os.stat_result] = {}
+        found = tree(self._root, stamps, git=True)
+        alone = {name for name, one in stamps.items() if one.st_nlink == 1}
+        parted = {
+            name
+            for some in self._twins
+            if alone.intersection(some) or len({stamps[x].st_ino for x in some if x in stamps}) != 1
+            for name in some
+        }
+        joined = {name for some in self._twins for name in some} - parted
+        wrong = {
+            name
+            for name, one in found.items()
+            if self._entries.get(name) != one
+            or name in parted
+            or (name not in alone and name not in joined and one[0] == "file")
+        }
+        for name in sorted(wrong, reverse=True):
+            if found[name][0] != "folder":
+                os.unlink(self._root / name)
+            elif self._entries.get(name, ("",))[0] != "folder":
+                os.rmdir(self._root / name)
+        for name in sorted(wrong | (self._entries.keys() - found.keys())):
+            self._make(name)
+
+    def _make(self, name: str) -> None:
+        path, entry = self._root / name, self._entries.get(name)
+        if entry is None:
+            return
+        if entry[0] == "link":
+            path.symlink_to(entry[1])
+            return
+        first = next((some[0] for some in self._twins if name in some[1:]), None)
+        if first is not None:
+            path.hardlink_to(self._root / first)
+            return
+        if entry[0] == "folder":
+            path.mkdir(exist_ok=True)
+        else:
+            path.write_bytes(entry[2])
+        path.chmod(entry[1])
 
 
 @dataclass
@@ -137,11 +198,14 @@ class Truth:
             for name, changes in self.changes.items()
             if any(one[0] != "person" for one in changes[since.get(name, 0) :])
         }
+        folders = {at for one in named for at in above(one)}
         for name, changes in self.changes.items():
             at = since.get(name, 0)
             who = {one[0] for one in changes[at:]}
+            # A call makes the folders of what it names, and has them with it.
+            made = name in folders and any(one[1] is None for one in changes[at:])
             rights = name in agents and all(one[1] and one[2] for one in changes[at:])
-            if len(who) > 1 or ((name in named or rights) and who == {"person"}):
+            if len(who) > 1 or ((name in named or made or rights) and who == {"person"}):
                 changes[at:] = [("either", *one[1:]) for one in changes[at:]]
 
     def share(self, since: dict[str, int]) -> None:

@@ -19,12 +19,13 @@ import time
 import traceback
 from collections import Counter
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
+from filepact.workspace import file_snapshot
 from tests.forked import Command
 from tests.properties.turn_histories import (
     GIT,
@@ -37,13 +38,14 @@ from tests.properties.turn_histories import (
     smaller,
 )
 from tests.properties.turn_player import DaemonPlayer, Place
-from tests.properties.turn_truth import LARGE, Entry, Truth, above, tree
+from tests.properties.turn_truth import LARGE, Copy, Entry, Truth, above, tree
 from tests.properties.watchdog import PATIENCE, watched
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
 
     Tried = Callable[[int, str, str | None], tuple["History", "Played"]]
+    Again = Callable[["History", "Wrong", str | None], tuple["History", "Wrong"]]
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,10 @@ def _play_hook(place: Place, one: History, truth: Truth) -> str:
     player = DaemonPlayer(place, truth, one)
     with closing(player):
         player.play()
-    return "s"
+    # What the agent's program was, or what another daemon knew of it, is no part of what comes then.
+    if not place.stays or one.killed:
+        place.end_daemon()
+    return f"s{place.mark}"
 
 
 def _program(
@@ -162,6 +167,7 @@ def _play_run(place: Place, one: History, truth: Truth) -> str:
             if came and removed and came in [state for one in changes for state in one[1:3]]:
                 # They removed it in the first moments, as nobody knew yet that it was there.
                 truth.changes[name] = [("agent", None, came, "while it ran")]
+                truth.now[name] = came
                 return True
             states = [truth.now.get(name)]
             if waits:
@@ -320,6 +326,22 @@ USUAL: tuple[Door, ...] = (*["hook"] * 13, "off", "guard", "layers")  # type: ig
 """Hooks mostly: the others take longer."""
 
 
+TURNS = 24
+"""How many turns one project sees."""
+
+SLOW = 20
+"""Of so many projects one's turns are played in folders of their own, without anything that makes it fast."""
+
+_ENDED = 5
+"""After so many turns the hooks' daemon ends before what was done is taken back."""
+
+_RACY = file_snapshot._RACY
+_FINE = 60_000_000
+"""Nanoseconds in which a file may change under one stamp, on a disk in memory; else it is the coarsest of all disks."""
+
+_BESIDE = ("ignored", "patch")
+"""Files that the lines of a history make beside the root."""
+
 _PROTECTED = ": the file is write-protected for everybody"
 
 
@@ -346,8 +368,18 @@ class Played:
 
 def play(one: History, folder: Path) -> Played:
     """Play a history in an empty folder, take it back, and look."""
-    place = Place(folder)
+    with closing(Place(folder)) as place:
+        plant(place, one)
+        return play_at(place, one)
+
+
+def plant(place: Place, one: History) -> None:
+    """Make the tree of a history."""
     place.shell("\n".join(f"({line})" for line in one.tree))
+
+
+def play_at(place: Place, one: History) -> Played:
+    """Play a history where its tree is, take it back, and look."""
     truth = Truth.of(place.root)
     try:
         session = DOORS[one.door](place, one, truth)
@@ -356,15 +388,13 @@ def play(one: History, folder: Path) -> Played:
         return Played(truth.acted, wrong, bool(truth.unseen))
     except Found as found:
         return Played(truth.acted, found.wrong)
-    finally:
-        place.close()
 
 
 def _taken_back(place: Place, one: History, truth: Truth, session: str) -> Wrong | None:
     if not truth.acted:
         return None
     held = _held(truth.now)
-    if one.earlier and all(
+    if (one.earlier or place.mark) and all(
         _is_left_out(one, name) or _is_unseen(one.door, truth.now.get(name), wanted[0], name, held)
         for name in truth.changes
         if "agent" in {change[0] for change in truth.really(name)}
@@ -395,9 +425,8 @@ def _taken_back(place: Place, one: History, truth: Truth, session: str) -> Wrong
         found = tree(place.root)
     held = _held(found) | _needed(found, truth)
     ids = re.findall(r"Not taken back, since [^:]*: (\w+),", said)
-    beside = {
-        file["path"] for one in place.log() if one["id"] in ids for file in one.get("files", ())
-    }
+    log = place.log() if ids else ()
+    beside = {file["path"] for one in log if one["id"] in ids for file in one.get("files", ())}
     for name in names:
         wanted, _ = truth.wanted(name)
         entry = found.get(name)
@@ -597,6 +626,89 @@ def guarded(way: str, folder: str, played: Callable[[], Played], patience: float
     return Played(wrong=Wrong(f"{way}: stands still", "\n".join([*still, then])))
 
 
+class Projects:
+    """Projects in which a turn comes after the other, one for each door."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, tuple[int, Project]] = {}
+
+    def tried(self, seed: int, door: Door, base: str | None) -> tuple[History, Played]:
+        """Play the history of a seed: in the project of its door, or in its own."""
+        first = seed - seed % TURNS
+        if first // TURNS % SLOW == 0:
+            file_snapshot._RACY = _RACY  # type: ignore[misc]
+            one = history(seed, door)
+            return one, tried(one, base)
+        file_snapshot._RACY = _FINE  # type: ignore[misc]
+        opened, project = self._open.get(door, (-1, None))
+        if opened != first or project is None:
+            self._end(door)
+            # Behind layers a program has devices of its own, and nothing below `/dev` but them.
+            project = Project(history(first, door), None if door == "layers" else base)
+            self._open[door] = first, project
+        one = history(seed, door, project.lines)
+        played = guarded(door, project.folder, lambda: project.play(one), PATIENCE)
+        if (wrong := played.wrong) is not None:
+            self._end(door)
+            said = f"turn {project.turns} of the project of seed {first}\n{wrong.said}"
+            played = replace(played, wrong=Wrong(wrong.kind, said))
+        return one, played
+
+    def _end(self, door: str) -> None:
+        if door in self._open:
+            self._open.pop(door)[1].close()
+
+    def close(self) -> None:
+        for door in [*self._open]:
+            self._end(door)
+
+
+class Project:
+    """A folder in which one turn after the other is played and taken back; a person sets back what is left of it.
+
+    Args:
+        one: Of which the tree is.
+        base: In which folder.
+
+    Attributes:
+        lines: Lines of shell that have made the tree.
+        turns: How many were played.
+    """
+
+    def __init__(self, one: History, base: str | None) -> None:
+        self._whole = tempfile.TemporaryDirectory(dir=base, ignore_cleanup_errors=True)
+        self.folder, self.lines, self.turns = self._whole.name, one.tree, 0
+        self._place = Place(Path(self.folder))
+        plant(self._place, one)
+        self._first = Copy(self._place.root)
+        self._beside = {name: self._read(name) for name in _BESIDE}
+
+    def _read(self, name: str) -> bytes | None:
+        path = self._place.root.parent / name
+        return path.read_bytes() if path.exists() else None
+
+    def play(self, one: History) -> Played:
+        """Play a history, take it back, and look; then the tree is as it was first."""
+        place = self._place
+        self.turns += 1
+        place.mark = f"-{self.turns}"
+        place.stays = self.turns % _ENDED != 0
+        played = play_at(place, one)
+        if played.wrong is None:
+            model = place.root.parent / "model"
+            place.leave(model)
+            shutil.rmtree(model, ignore_errors=True)
+            self._first.set_back()
+            for name, data in self._beside.items():
+                path = place.root.parent / name
+                path.unlink(missing_ok=True) if data is None else path.write_bytes(data)
+        return played
+
+    def close(self) -> None:
+        self._place.close()
+        self._whole.cleanup()
+
+
 def smallest(
     one: History, wrong: Wrong, base: str | None = None, patience: float = 15.0
 ) -> tuple[History, Wrong]:
@@ -677,10 +789,8 @@ def run(
     *,
     show: int = 1,
     seconds: float = float("inf"),
-    again: Callable[[History, Wrong, str | None], tuple[History, Wrong]] = lambda one, wrong, _: (
-        one,
-        wrong,
-    ),
+    again: Again = lambda one, wrong, _: (one, wrong),
+    over: Callable[[], None] = lambda: None,
     at_once: int = 1,
 ) -> Figures:
     """Play histories, until there are enough, or somebody ends it: then what is known counts.
@@ -693,6 +803,7 @@ def run(
         show: How many of each kind are shown.
         seconds: After how long it ends in any case.
         again: Makes one smaller.
+        over: Ends what is left of them, in each process.
         at_once: How many processes play, each its share of the seeds.
     """
     figures = Figures(show)
@@ -701,16 +812,25 @@ def run(
 
     def played(seeds: range) -> Generator[_Result]:
         shown: Counter[str] = Counter()
-        for at in seeds:
-            if time.monotonic() > begun + seconds:
-                return
-            way = ways[at % len(ways)]
-            one, played = tried(at, way, base)
-            wrong = played.wrong
-            if wrong is not None and (shown := shown + Counter([wrong.kind]))[wrong.kind] <= show:
-                one, wrong = again(one, wrong, base)
-            said = wrong and f"WRONG: {wrong.kind} (seed {at})\n{wrong.said}\n{script(one)}\n"
-            yield _Result(way, played.acted, played.unseen, wrong.kind if wrong else "", said or "")
+        # Nothing of what was imported is looked at for garbage, nor copied for that.
+        gc.freeze()
+        try:
+            for at in seeds:
+                if time.monotonic() > begun + seconds:
+                    return
+                way = ways[at % len(ways)]
+                one, played = tried(at, way, base)
+                wrong = played.wrong
+                if wrong and (shown := shown + Counter([wrong.kind]))[wrong.kind] <= show:
+                    one, wrong = again(one, wrong, base)
+                said = (
+                    f"WRONG: {wrong.kind} (seed {at})\n{wrong.said}\n{script(one)}\n"
+                    if wrong
+                    else ""
+                )
+                yield _Result(way, played.acted, played.unseen, wrong.kind if wrong else "", said)
+        finally:
+            over()
 
     shares = [range(seed + at, seed + tries, at_once) for at in range(at_once)]
     results = played(shares[0]) if at_once == 1 else _side_by_side(played, shares)
@@ -730,8 +850,6 @@ def _side_by_side(
     played: Callable[[range], Generator[_Result]], shares: Sequence[range]
 ) -> Generator[_Result]:
     """What processes find that are forked from this one, as they find it."""
-    # Nothing of what was imported is looked at for garbage, and copied for that.
-    gc.freeze()
     workers: dict[Connection, int] = {}
     try:
         for share in shares:
@@ -804,12 +922,8 @@ def main(
 
 def through_doors(tries: int, seed: int, doors: Sequence[str], **limits: Any) -> Figures:
     """Play histories by some doors."""
-
-    def of_seed(at: int, door: str, base: str | None) -> tuple[History, Played]:
-        one = history(at, door)  # type: ignore[arg-type]
-        return one, tried(one, base)
-
-    return run(tries, seed, doors, of_seed, again=smallest, **limits)
+    projects = Projects()
+    return run(tries, seed, doors, projects.tried, again=smallest, over=projects.close, **limits)
 
 
 if __name__ == "__main__":

@@ -217,6 +217,23 @@ def test_what_happened_while_no_guard_ran_is_told_apart(folder: Folder) -> None:
     assert not (folder.root / "b.txt").exists()
 
 
+def test_the_session_of_a_guard_is_what_it_saw_and_not_what_it_found_as_it_began(
+    folder: Folder,
+) -> None:
+    with folder.guard():
+        folder.shell("echo one > a.txt")
+        folder.wait_for(1)
+    folder.shell("echo mine > mine.txt")
+    with folder.guard():
+        folder.shell("echo two > b.txt")
+        seen, found, _ = folder.wait_for(3)
+    said = json.dumps(folder.run("undo", "--unattended", "--session", seen["session"]))
+    assert folder.files() == {"a.txt": b"one\n", "mine.txt": b"mine\n"}
+    assert found["session"] == seen["session"]
+    # What went back is not named as what stayed.
+    assert "Not taken back" not in said
+
+
 @pytest.mark.parametrize("words", [(), ("a.txt",), (".",)], ids=["bare", "file", "folder"])
 def test_what_may_be_a_persons_own_save_is_taken_back_only_by_its_id(
     folder: Folder, words: tuple[str, ...]

@@ -308,10 +308,13 @@ def _candidates(
     itself = after + 1 if selection.before else -1
     if turn or selection.session is not None:
         of = store.operations(turn=turn or None, session=selection.session, limit=None)
+        # What a guard found as it began was done before its time.
         return [
             one
             for one in of
-            if one.seq > after and any(path.root in inside for path in one.changes.paths)
+            if one.seq > after
+            and one.tool != UNOBSERVED
+            and any(path.root in inside for path in one.changes.paths)
         ]
     return [
         one
@@ -464,7 +467,7 @@ def left_beside(
         taken: What is taken back of the turn.
     """
     first, last = min(one.seq for one in taken), max(one.seq for one in taken)
-    turns = {one.session.turn for one in taken}
+    turns, ids = {one.session.turn for one in taken}, {one.id for one in taken}
     agents = {one.session.agent for one in taken} - {""}
     found: list[Operation] = []
     beside = {f"{NOBODY} {one.session.id}" for one in taken}
@@ -482,7 +485,7 @@ def left_beside(
             continue
         done = one.kind == "change" and one.was_done and one.undone_by is None
         own = any(one.session.agent.startswith(agent) for agent in agents)
-        if done and (own or one.is_anybodys or one.tool in _NOBODYS):
+        if done and one.id not in ids and (own or one.is_anybodys or one.tool in _NOBODYS):
             found.append(one)
     return found
 
