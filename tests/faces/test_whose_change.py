@@ -157,6 +157,21 @@ def test_what_a_person_saves_while_they_are_asked_about_a_command_is_not_the_com
     ]
 
 
+def test_a_call_whose_begin_is_heard_after_its_end_has_nothing_that_comes_then(agents):
+    """The process that told of its begin was killed, and was slower than the next one."""
+    agents.tell("PreToolUse", "Bash", "t0", command="true")
+    agents.tell("PostToolUse", "Bash", "t0", command="true")
+    begun = agents.now
+    agents.now = agents.write("made.txt", "by the command\n") + TICK
+    agents.tell("PostToolUse", "Bash", "t1", command="make > made.txt")
+    ended, agents.now = agents.now, begun
+    agents.tell("PreToolUse", "Bash", "t1", command="make > made.txt")
+    agents.now = ended
+    agents.write("mine.txt", "an hour of work\n")
+    agents.tell("Stop")
+    assert agents.log() == [("Bash", {"made.txt"}), (BY_NOBODY, {"mine.txt"})]
+
+
 def test_gemini_cli_asks_about_the_call_that_it_has_told_of_last(agents):
     def tell(name: str, **facts: Any) -> None:
         data = {"session_id": "g", "hook_event_name": name, **facts}

@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     from filepact.workspace.workspace import Workspace
 
 __all__ = [
+    "ANOTHER",
     "DECIDING",
+    "SET_BACK",
     "TELLING",
     "CallMessage",
     "HookJudge",
@@ -56,6 +58,14 @@ _WAITS: Final = (
     "; it waits for a person as proposal {}. Do not make it again; you are told when they decide."
 )
 
+SET_BACK: Final = (
+    "the clock was set back while that call went on: what it has made may not be recorded, since it is as old as what "
+    "was there before, and no undo removes it"
+)
+ANOTHER: Final = (
+    "another folder lies at {} now, the one before was moved or removed: what a call did meanwhile is "
+    "not recorded, and what was done before is not taken back here (`filepact status` tells of it)"
+)
 TELLING: Final = frozenset({"claude", "codex", "gemini", "opencode"})
 """Agents whose programs show a message to the person alone."""
 DECIDING: Final = {

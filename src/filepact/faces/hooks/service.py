@@ -55,14 +55,6 @@ _MOST_CALLS: Final = 1_000
 _MOST_SESSIONS: Final = 1_000
 _NAMED: Final = 3  # files that a person is told of one call
 _NOT_KNOWN: Final = "nothing was known here before that call, so what it did is not recorded"
-_SET_BACK: Final = (
-    "the clock was set back while that call went on: what it has made may not be recorded, since it is as old as what "
-    "was there before, and no undo removes it"
-)
-_ANOTHER: Final = (
-    "another folder lies at {} now, the one before was moved or removed: what a call did meanwhile is "
-    "not recorded, and what was done before is not taken back here (`filepact status` tells of it)"
-)
 
 
 class HookDaemon:
@@ -95,6 +87,7 @@ class HookDaemon:
         self._desk: _Desk | None = None
         self._places: tuple[tuple[int, int], ...] = ()
         self._calls: dict[tuple[str, str], OpenCall] = {}
+        self._over: dict[tuple[str, str], int] = {}
         self._turns: dict[str, str] = {}
         self._within: dict[str, str] = {}
         self._above: dict[str, tuple[HostProcess, ...]] = {}
@@ -209,7 +202,7 @@ class HookDaemon:
         session = self._session(desk, agent, event, above)
         if desk.anew:
             desk.anew, desk.knew_nothing, self._calls = False, False, {}
-            self._untold.append(judge.CallMessage(session, _ANOTHER.format(self._roots[0])))
+            self._untold.append(judge.CallMessage(session, judge.ANOTHER.format(self._roots[0])))
         host, self._above[session.id] = self._host(session.id, above), above
         if event.moment == "before":
             key, times = (session.id, event.call), (heard, host, above)
@@ -297,10 +290,12 @@ class HookDaemon:
             asked = does.uses[0].path if does.uses else ""
             word = {"allow": "OK", "ask": "APPROVAL_REQUIRED", "deny": "PATH_BLOCKED"}[said.verdict]
             workspace.audit.called(session, does.tool, asked, word, 0.0)
-        if said.verdict == "deny":
+        key = (session.id, event.call)
+        # Whoever told that it begins may have been killed, and is heard when its end was.
+        if said.verdict == "deny" or heard < self._over.get(key, 0):
             return ""
         self._look_before(desk, session)
-        may, key = desk.may_change(event), (session.id, event.call)
+        may = desk.may_change(event)
         desk.know(may.names.files, all_files=does.open_ended)
         unkept = desk.attend(may, key, {key, *self._calls})
         while len(self._calls) >= _MOST_CALLS:
@@ -370,9 +365,10 @@ class HookDaemon:
         if abs(self._drifted - before) > _BEFORE_IT_RAN // 2:
             calls = self._calls.items()
             self._calls = {key: replace(one, since=0, gone=0, untimed=True) for key, one in calls}
+            self._over.clear()
             if self._drifted < before:
-                said = (judge.CallMessage(one.session, _SET_BACK) for one in self._calls.values())
-                self._untold += said
+                for one in self._calls.values():
+                    self._untold.append(judge.CallMessage(one.session, judge.SET_BACK))
 
     def _look_before(self, desk: _Desk, session: Session) -> None:
         """Write down what has changed until now, before a call changes something."""
@@ -392,6 +388,9 @@ class HookDaemon:
         above: tuple[HostProcess, ...],
     ) -> None:
         call = self._calls.pop(key := (session.id, event.call), None)
+        self._over[key] = heard
+        while len(self._over) > _MOST_CALLS:
+            del self._over[next(iter(self._over))]
         if call is None:
             # The process that heard of its begin is gone.  What it does not name is its own only where its
             # host tells how long it ran: a person may have saved before it began.
