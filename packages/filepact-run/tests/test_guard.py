@@ -217,6 +217,33 @@ def test_what_happened_while_no_guard_ran_is_told_apart(folder: Folder) -> None:
     assert not (folder.root / "b.txt").exists()
 
 
+def test_a_file_that_comes_where_a_pipe_was_while_nothing_looks_is_known(folder: Folder) -> None:
+    (folder.root / "a.txt").write_text("one\n")
+    with folder.guard():
+        # Other rules of what is ignored have it look everywhere, and so see the pipe.
+        folder.shell("rm a.txt; mkfifo a.txt; echo '*.log' > .gitignore")
+    folder.shell("rm a.txt; echo again > a.txt")
+    with folder.guard():
+        folder.shell("mv a.txt b.txt")
+    moved = folder.log()[0]
+    assert [one["path"] for one in moved["files"]] == ["a.txt", "b.txt"]
+    folder.run("undo", "--unattended", moved["id"])
+    assert folder.files()["a.txt"] == b"again\n"
+
+
+def test_what_goes_again_after_an_undo_while_nothing_looks_is_told_apart(folder: Folder) -> None:
+    (folder.root / "a.txt").write_text("one\n")
+    with folder.guard():
+        folder.shell("rm a.txt")
+    folder.run("undo", "--unattended", folder.log()[0]["id"])
+    folder.shell("rm a.txt")
+    with folder.guard():
+        folder.shell("echo two > b.txt")
+    seen, found, *_ = folder.log()
+    assert [one["path"] for one in seen["files"]] == ["b.txt"]
+    assert (found["tool"], [one["path"] for one in found["files"]]) == ("unobserved", ["a.txt"])
+
+
 def test_the_session_of_a_guard_is_what_it_saw_and_not_what_it_found_as_it_began(
     folder: Folder,
 ) -> None:

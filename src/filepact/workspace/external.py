@@ -223,6 +223,7 @@ class ExternalChanges:
                     self._begin(cancelled, anew=False)
                 else:
                     self._seq, self._unread = stored
+                    self._catch_up()  # What was done meanwhile came before what is seen now.
         if contents:
             self.read_contents(cancelled=cancelled)
         with self._lock:
