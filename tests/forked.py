@@ -22,7 +22,7 @@ import sys
 import threading
 import traceback
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -47,10 +47,18 @@ class Command(subprocess.Popen[Any]):
 
     Args:
         words: The command's arguments.
+        shorter: Waits of our program, each as `module:constant` or `module:class.parameter`, and the seconds that it
+            lasts in this process: for what a test would otherwise only sit through.
         options: Of `subprocess.Popen`: files, environment, folder, session, text.
     """
 
-    def __init__(self, words: Sequence[str | os.PathLike[str]], **options: Any) -> None:
+    def __init__(
+        self,
+        words: Sequence[str | os.PathLike[str]],
+        shorter: Mapping[str, float] | None = None,
+        **options: Any,
+    ) -> None:
+        self._shorter = dict(shorter or {})
         super().__init__(list(map(os.fspath, words)), **options)
 
     def _execute_child(self, args: Any, *more: Any) -> None:
@@ -71,6 +79,7 @@ class Command(subprocess.Popen[Any]):
             "folder": os.fspath(folder or os.getcwd()),
             "session": session,
             "passed": list(passed),
+            "shorter": self._shorter,
         }
         with kept:
             _server().ask(json.dumps(request).encode(), [*files, *passed])
@@ -229,6 +238,8 @@ def _become(request: dict[str, Any], files: Sequence[int]) -> list[str]:
         os.close(one)
     if request["session"]:
         os.setsid()
+    for place, seconds in request["shorter"].items():
+        _shorten(place, seconds)
     os.chdir(request["folder"])
     os.environ.clear()
     os.environ.update(request["variables"])
@@ -237,6 +248,15 @@ def _become(request: dict[str, Any], files: Sequence[int]) -> list[str]:
     words: list[str] = request["words"]
     sys.orig_argv[1:] = ["-m", "filepact", *words]
     return words
+
+
+def _shorten(place: str, seconds: float) -> None:
+    """Have a wait last so long: a constant of a module, or a parameter of what the module makes."""
+    module, _, name = place.partition(":")
+    made, _, parameter = name.partition(".")
+    within = import_module(module)
+    usual = getattr(within, made)  # fails where there is none
+    setattr(within, made, partial(usual, **{parameter: seconds}) if parameter else seconds)
 
 
 def main() -> NoReturn:

@@ -35,6 +35,7 @@ def _of_folder(call: Call, root: Path) -> Call:
 @pytest.fixture(params=AGENTS, ids=[one.name for one in AGENTS])
 def machine(request: pytest.FixtureRequest, tmp_path: Path) -> Machine:
     agent: SetUp = request.param
+    skip_slow_starter(agent.name)
     try:
         node_program(agent.package[0], agent.package[1], group=agent.package[2])
     except MissingError as error:
@@ -88,7 +89,6 @@ def follow_tutorial(machine: Machine) -> None:
 
 def test_the_program_starts_our_server_and_calls_our_hook(machine: Machine) -> None:
     agent = machine.agent
-    skip_slow_starter(agent.name)
     read = (agent.tool.format("read_file"), {"path": "a.txt"})
     model = drive(machine, [read, _of_folder(agent.write, machine.root)])
     assert "what the server reads" in model.answers[0][1]
@@ -107,7 +107,6 @@ def test_its_own_writers_are_gone_when_only_filepact_is_left(machine: Machine) -
     agent = machine.agent
     if not agent.writers:
         pytest.skip("no settings file can take them away")
-    skip_slow_starter(agent.name)
     read: Call = (agent.tool.format("read_file"), {"path": "a.txt"})
     # One of its own first, where it does not wait for the server.
     own: list[Call] = [("Read", {"file_path": "a.txt"})] if agent.name == "claude" else []

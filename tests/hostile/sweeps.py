@@ -11,10 +11,12 @@ __all__ = ["often"]
 
 _FULL = "FILEPACT_TESTS_FULL"
 _TESTS = (
+    "packages/filepact-acp/tests/proxy/test_proxy_mutations.py",
     "packages/filepact-acp/tests/proxy/test_proxy_process.py",
     "packages/filepact-acp/tests/test_client_sessions.py",
     "packages/filepact-acp/tests/test_sdk_versions.py",
     "packages/filepact-csharp/tests/test_csharp_against_builds.py",
+    "packages/filepact-run/tests/test_guard.py",
     "packages/filepact-run/tests/test_run_escapes.py",
     "tests/agents/test_day_of_agents.py",
     "tests/agents/test_hooked_agents.py",

@@ -583,7 +583,7 @@ def held():
 @pytest.mark.slow
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="counts descriptors in /proc")
 def test_many_sessions_leave_nothing_behind(tmp_path):
-    folders, last = [], often(200, 1000)
+    folders, last = [], often(120, 1_000)
     for number in range(last):
         folder = tmp_path / f"f{number}"
         folder.mkdir()
@@ -603,10 +603,10 @@ def test_many_sessions_leave_nothing_behind(tmp_path):
 
     async def scene():
         files = files_in(tmp_path)
-        for number in range(100):
+        for number in range(60):
             await one(files, number)
         before = held()
-        for start in range(100, last, 20):
+        for start in range(60, last, 20):
             await asyncio.gather(*(one(files, number) for number in range(start, start + 20)))
         after = held()
         assert len(files._locks) == 0

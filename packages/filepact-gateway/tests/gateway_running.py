@@ -166,10 +166,17 @@ class RunningGateway:
         base: A folder for its home, its state and its settings.
         words: Of the command, after its name.
         settings: Its settings file.
+        shorter: As for `Command`.
     """
 
     def __init__(
-        self, base: Path, words: Sequence[str], *, settings: str = "", state: str = "state"
+        self,
+        base: Path,
+        words: Sequence[str],
+        *,
+        settings: str = "",
+        state: str = "state",
+        shorter: Mapping[str, float] | None = None,
     ) -> None:
         (base / "home").mkdir(exist_ok=True)
         config = base / "settings.toml"
@@ -184,7 +191,10 @@ class RunningGateway:
             key: value for key, value in os.environ.items() if not key.startswith("FILEPACT_")
         }
         self.process = Command(
-            command, stderr=subprocess.PIPE, env=variables | {"HOME": str(base / "home")}
+            command,
+            shorter,
+            stderr=subprocess.PIPE,
+            env=variables | {"HOME": str(base / "home")},
         )
         assert self.process.stderr is not None
         said = b""

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 KNOWS = {CAPABILITIES_KEY: {"extensions": {TASKS_KEY: {}}}}
 SOON = 0.2
+SOONER = {"filepact_gateway.command:GatewayOptions.task_after": 0.5}
+"""For gateways as processes; one test below waits as long as people do."""
 
 
 def call(client: Client, tool: str, meta: Any = KNOWS, **arguments: Any) -> Answer:
@@ -241,12 +243,12 @@ def test_another_user_never_reads_nor_cancels_a_task(tmp_path, root):
     lines = [f"{name} {sha256(name.encode()).hexdigest()}" for name in ("ann", "bob")]
     (tmp_path / "tokens").write_text("\n".join(lines))
     settings = f'[serve]\ntokens = "{tmp_path}/tokens"\nuser_at_once = 1\n'
-    running = RunningGateway(tmp_path, [str(root)], settings=settings)
+    running = RunningGateway(tmp_path, [str(root)], settings=settings, shorter=SOONER)
     try:
         ann, bob = (running.client(authorization=f"Bearer {one}") for one in ("ann", "bob"))
         listed = ann.without_session("server/discover").result["capabilities"]
         assert listed["extensions"] == {TASKS_KEY: {}}
-        first = waiting(ann, 12)
+        first = waiting(ann, 3)
         # This one waits in line for it.
         name = task(ann, "write_file", path="a.txt", content="new\n")
         unknown = about(ann, "made up").message["error"]
@@ -324,7 +326,8 @@ user_at_once = 1
         self.here, self.there = map(self.gateway, self.places)
 
     def gateway(self, place: Path) -> RunningGateway:
-        return RunningGateway(place, [str(place / "root")], settings=self.settings)
+        words = [str(place / "root")]
+        return RunningGateway(place, words, settings=self.settings, shorter=SOONER)
 
     def clients(self, name: str = "ann") -> tuple[Client, Client]:
         here, there = (

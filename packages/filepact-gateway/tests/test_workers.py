@@ -142,6 +142,10 @@ def test_a_worker_that_finds_no_database_does_not_end_the_others(base: Path):
             *(base, [str(base / "root"), "--workers", "2"]),
             settings=f'[store]\nurl = "{own.url}"\n',
             state="another",
+            shorter={
+                "filepact_fleet.postgres:PostgresStore.patience": 3.0,
+                "filepact_gateway.shared_store:PostgresDatabase.patience": 3.0,
+            },
         )
         client = running.opened()
         assert client.call("write_file", path="d.txt", content="1\n").result["isError"] is False

@@ -45,6 +45,7 @@ class Place:
 
     def __init__(self, base: Path) -> None:
         self.root, self.home = base / "root", base / "home"
+        self.shorter: dict[str, float] = {}
         self.root.mkdir()
         self.home.mkdir()
         self.environment = {
@@ -66,6 +67,7 @@ class Place:
             "text": True,
             "stdout": subprocess.PIPE,
             "stderr": subprocess.PIPE,
+            "shorter": self.shorter,
             **more,
         }
 

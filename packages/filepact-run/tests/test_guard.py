@@ -21,6 +21,7 @@ from filepact_run import recorder
 from tests.crash.near_full import fill, small_disk
 from tests.faces.command_line import command
 from tests.faces.guarded import INSTALL, PATIENCE, Folder, run_kills, run_many, run_programs
+from tests.hostile.sweeps import often
 from tests.needs import MOUNTS
 
 if TYPE_CHECKING:
@@ -455,13 +456,13 @@ def test_many_files_are_watched_and_nothing_is_done_while_nothing_changes(folder
     run_many(folder, 5_500)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(often(3, 8)))
 @pytest.mark.slow(after=1)
 def test_a_kill_loses_nothing_that_was_recorded(folder: Folder, seed: int) -> None:
     run_kills(folder, seed, kills=3)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(often(3, 6)))
 @pytest.mark.slow(after=1)
 def test_programs_are_taken_back_and_what_a_person_did_meanwhile_stays(
     folder: Folder, seed: int

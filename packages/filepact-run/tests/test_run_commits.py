@@ -189,6 +189,10 @@ def test_in_review_a_commit_is_refused_until_the_end(place: Place) -> None:
     assert len(place.waiting()) == 1
 
 
+# A quiet moment, and how often one is looked for; the first of these tests waits as long as people do.
+SHORTER = {"filepact_run.runs:_QUIET": 0.5, "filepact_run.runs:_EVERY": 0.25}
+
+
 def test_at_a_quiet_moment_what_is_allowed_is_done(place: Place) -> None:
     place.file("b.txt")
     words = ("run", "--", "sh", "-c", "cat b.txt; echo x > a; read x; cat b.txt; read x")
@@ -212,6 +216,7 @@ def test_it_is_set_whether_quiet_moments_are_used(
     settings = place.home / "settings.toml"
     settings.write_text(f'[run]\ncommit = "{setting}"\n')
     options = ["--config", str(settings), *(["--commit", option] if option else [])]
-    place.run("echo x > a; sleep 4; echo y > b", *options)
+    place.shorter = SHORTER
+    place.run("echo x > a; sleep 1.5; echo y > b", *options)
     assert place.state() == {"a": "x\n", "b": "y\n"}
     assert len(place.operations()) == operations

@@ -59,8 +59,9 @@ def serving() -> Iterator[Callable[[Workspace], Page]]:
         return Page(links[0], review)
 
     yield start
-    for ended, thread in ends:
+    for ended, _thread in ends:
         ended.set()
+    for _ended, thread in ends:
         thread.join(60)
         assert not thread.is_alive()
 
