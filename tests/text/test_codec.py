@@ -135,6 +135,14 @@ def test_what_is_not_text_is_refused(data: bytes) -> None:
     assert "base64" in caught.value.hint
 
 
+@pytest.mark.parametrize("codec", ["utf-16-le", "utf-16-be"])
+def test_half_a_unit_at_the_end_of_named_utf_16_is_kept(codec: str) -> None:
+    data = "größer\n".encode(codec) + b"\7"
+    source = decode(data, given=NamedEncoding(codec, "caller"))
+    assert (source.text, source.encoding.damaged) == ("größer\n\udc07", True)
+    assert rewrite(source, replacing(source, "größer", "x")) == "x\n".encode(codec) + b"\7"
+
+
 @pytest.mark.parametrize("codec", ["utf-8", "utf-8-sig", "utf-16", "utf-16-be", "utf-32"])
 def test_a_head_cut_anywhere_is_told_as_the_whole_is(codec: str) -> None:
     data = (ASCII + "größer 😀 大").encode(codec)

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from filepact.text.diff import unified
-from filepact.text.diff_lines import cut_diff
+from filepact.text.diff_lines import classify, cut_diff
 
 
 def diff(old: str, new: str) -> str:
@@ -17,6 +17,20 @@ def diff(old: str, new: str) -> str:
 NUMBERS = "".join(f"{number}\n" for number in range(1, 41))
 PLOT = '{"o":"' + "A" * 9_000 + '",\n'
 ROW = json.dumps([{"id": number, "text": "x" * 20} for number in range(2_000)])
+
+
+@pytest.mark.parametrize(
+    ("head", "signs"),
+    [
+        ("@@ -1 +1 @@", "@-+hh"),
+        ("@@ -1,1 +1,1 @@", "@-+hh"),
+        ("@@ -1,2 +1,1 @@", "@-+-h"),
+        ("@@ -1,2 +1,2 @@", "@-+-+"),
+    ],
+)
+def test_a_hunk_has_as_many_lines_as_its_head_says(head: str, signs: str) -> None:
+    lines = [head, "-a", "+b", "--- x", "+++ y"]
+    assert "".join(sign for sign, _line in classify(lines)) == signs
 
 
 def test_a_cut_diff_says_what_is_left_out() -> None:

@@ -218,6 +218,7 @@ SOURCE = (
 @pytest.mark.parametrize(
     ("old", "line", "said"),
     [
+        ("compute(b,  b)", 6, "the text from column 14"),
         ("    x = compute(a,  b)\n", 6, "indented with tabs"),
         ("\tclass Second(Base):\n", 9, "indented with blanks"),
         ('def first(a, b):\n\t"""It\u2019s first."""\n', 5, "indented with blanks"),
@@ -259,6 +260,20 @@ def test_a_miss_shows_the_nearest_line_and_what_differs(old: str, line: int, sai
     assert error.details["nearest"] == line
 
 
+FAR = "x\n" * 99
+
+
+@pytest.mark.parametrize(
+    ("text", "nearest"),
+    [
+        ("the same\none\n" + FAR + "the same\ntwo\n", 2),
+        ("x\nthe same\none\n" + FAR + "the same\ntwo\n", 3),
+    ],
+)
+def test_of_places_that_are_alike_the_first_in_the_file_is_shown(text: str, nearest: int) -> None:
+    assert miss(text, "the same\nnot there\n").details["nearest"] == nearest
+
+
 def test_blanks_are_made_visible_where_they_differ() -> None:
     message = miss(SOURCE, "    x = compute(a, b)\n").message
     assert "\n6\u2502\u2192x\u00b7=\u00b7compute(a,\u00b7\u00b7b)" in message
@@ -298,6 +313,8 @@ def test_where_nothing_is_similar_that_is_said(text: str, old: str, said: str) -
     ("text", "old", "line", "said"),
     [
         ("a \r\n\tfirst line\r\nc\r\n", "    first line\n", 2, "indented with tabs"),
+        # What is found is a part of the line, and ends within a character.
+        ("one\nin der stra\u00dfe\n", "STRAS", 2, "the text from column 8 on"),
         ("a\r\tfirst line\rc\r", "a\n    first line\n", 2, "indented with tabs"),
         ("a\n  \nb", "a\n\t\nb", 2, "otherwise empty"),
         ("Straße  eins\n", "strasse eins", 1, "letter case"),

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import base64
 import re
-import struct
-import zlib
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -14,10 +12,10 @@ import pytest
 from filepact.app import open_toolbox, open_workspace
 from filepact.domain.operation import Actor, Session
 from filepact.text.page import size_of
-from filepact.text.picture import MAX_PICTURE, flaw_of, picture_of
+from filepact.text.picture import MAX_PICTURE, picture_of
 from filepact.tools.registry import CallContext, CallResult
 from filepact.workspace.documents import EDIT_LIMIT
-from tests.pictures import chunk, png
+from tests.pictures import BROKEN, PICTURES, gif, jpeg, png, webp
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -178,73 +176,6 @@ def test_some_bytes_can_be_asked_for(read: Reading, root: Path) -> None:
 # -- pictures ---------------------------------------------------------------------------------
 
 
-def segment(kind: int, data: bytes) -> bytes:
-    return bytes((0xFF, kind)) + struct.pack(">H", len(data) + 2) + data
-
-
-def jpeg(width: int, height: int, *, comment: int = 0) -> bytes:
-    """A grey picture: both tables have one code, of one bit, and each block takes both."""
-    blocks = -(-width // 8) * -(-height // 8)
-    tables = b"".join(segment(0xC4, bytes((kind, 1)) + bytes(16)) for kind in (0x00, 0x10))
-    frame = segment(0xC0, struct.pack(">BHHB", 8, height, width, 1) + b"\1\x11\0")
-    scan = segment(0xDA, b"\1\1\0\0\x3f\0") + bytes(-(-blocks // 4))
-    texts = segment(0xFE, bytes(60_000)) * comment
-    return (
-        b"\xff\xd8"
-        + texts
-        + segment(0xDB, b"\0" + b"\1" * 64)
-        + frame
-        + tables
-        + scan
-        + b"\xff\xd9"
-    )
-
-
-def gif(width: int, height: int) -> bytes:
-    """Each pixel is the code 0 behind one that empties the table, of three bits both."""
-    codes = "101" + "000100" * (width * height)
-    codes = codes.rjust(-(-len(codes) // 8) * 8, "0")
-    data = int(codes, 2).to_bytes(len(codes) // 8, "little")
-    blocks = b"".join(
-        bytes((len(data[at : at + 255]),)) + data[at : at + 255] for at in range(0, len(data), 255)
-    )
-    size = struct.pack("<HH", width, height)
-    return (
-        b"GIF89a"
-        + size
-        + b"\x80\0\0"
-        + bytes(6)
-        + b","
-        + bytes(4)
-        + size
-        + b"\0\2"
-        + blocks
-        + b"\0;"
-    )
-
-
-def webp(width: int, height: int, *, extended: bool = False) -> bytes:
-    """Five codes of one symbol each, so that no pixel takes a bit."""
-    codes = sum(1 << 3 + 4 * at for at in range(5))
-    bits = (width - 1) | (height - 1) << 14 | codes << 32
-    body = b"/" + bits.to_bytes(8, "little")
-    parts = b"VP8L" + struct.pack("<I", len(body)) + body + b"\0"
-    if extended:
-        size = (width - 1).to_bytes(3, "little") + (height - 1).to_bytes(3, "little")
-        parts = b"VP8X" + struct.pack("<I", 10) + bytes(4) + size + parts
-    return b"RIFF" + struct.pack("<I", len(parts) + 4) + b"WEBP" + parts
-
-
-PICTURES = {
-    "a.png": (png(12, 10), "image/png", "12 x 10"),
-    "b": (gif(7, 5), "image/gif", "7 x 5"),
-    "c.jpg": (jpeg(30, 20), "image/jpeg", "30 x 20"),
-    "behind comments.jpg": (jpeg(30, 20, comment=3), "image/jpeg", "30 x 20"),
-    "d.webp": (webp(10, 4), "image/webp", "10 x 4"),
-    "e.webp": (webp(10, 4, extended=True), "image/webp", "10 x 4"),
-}
-
-
 @pytest.mark.parametrize("name", PICTURES)
 def test_a_picture_is_answered_as_one_with_a_line_about_it(
     read: Reading, root: Path, name: str
@@ -257,60 +188,6 @@ def test_a_picture_is_answered_as_one_with_a_line_about_it(
     plain = read(path=name, encoding="base64")
     some = base64.b64decode(plain.text)
     assert (plain.mime, some) == ("", data[: max(len(some), 20)])
-
-
-@pytest.mark.parametrize("name", ["a.png", "b", "c.jpg", "d.webp", "e.webp"])
-def test_a_picture_that_is_cut_anywhere_is_never_answered_as_one(name: str) -> None:
-    data, *_ = PICTURES[name]
-    # Behind its last image a GIF needs no trailer.
-    for cut in range(len(data) - (name == "b")):
-        picture = picture_of(data[:cut])
-        assert picture is None or flaw_of(picture, data[:cut])
-
-
-def damaged(data: bytes, at: int) -> bytes:
-    return data[:at] + bytes((data[at] ^ 0xFF,)) + data[at + 1 :]
-
-
-BROKEN = {
-    "signature.png": b"\x89PNG\r\n\x1a\n",
-    "sum.png": damaged(png(12, 10), 50),
-    "none.png": png(0, 0),
-    "few rows.png": png(12, 10, rows=bytes(13 * 9)),
-    "filter.png": png(12, 10, rows=b"\7" * 130),
-    "no deflate.png": png(12, 10, rows=b"").replace(zlib.compress(b""), b"\x78\x9c" + bytes(6)),
-    "header.png": b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", b"\0\0\0\1\0\0\0\1\x09\5\0\0\0") + chunk(b"IEND", b""),
-    "palette.png": b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", b"\0\0\0\1\0\0\0\1\x08\3\0\0\0") + chunk(b"IEND", b""),
-    "first.png": b"\x89PNG\r\n\x1a\n" + chunk(b"IEND", b""),
-    "bomb.png": png(1, 1, rows=bytes(20_000_000)),
-    "sum of rows.png": png(2, 2).replace(
-        zlib.compress(bytes(6)), changed := zlib.compress(bytes(6))[:-1] + b"\x99"
-    ).replace(struct.pack(">I", zlib.crc32(b"IDAT" + zlib.compress(bytes(6)))), struct.pack(">I", zlib.crc32(b"IDAT" + changed))),
-    "no such table.jpg": jpeg(8, 8).replace(b"\xff\xdb\0\x43\0", b"\xff\xdb\0\x43\1"),
-    "no such codes.jpg": jpeg(8, 8).replace(b"\xff\xc4\0\x14\x10", b"\xff\xc4\0\x14\x11"),
-    "no such part.jpg": jpeg(8, 8).replace(b"\xff\xda\0\x08\1\1", b"\xff\xda\0\x08\1\2"),
-    "too many codes.jpg": jpeg(8, 8).replace(b"\x10\1" + bytes(16), b"\x10\3" + bytes(18)).replace(b"\xff\xc4\0\x14\x10", b"\xff\xc4\0\x16\x10"),
-    "sampled.jpg": jpeg(8, 8).replace(b"\1\x11\0", b"\1\x15\0"),
-    "two frames.jpg": jpeg(8, 8).replace(b"\xff\xda", segment(0xC0, bytes((8, 0, 8, 0, 8, 1, 1, 17, 0))) + b"\xff\xda"),
-    "few codes.gif": gif(7, 5).replace(b"," + bytes(4) + b"\7\0\5\0", b"," + bytes(4) + b"\7\0\6\0"),
-    "no code yet.gif": gif(2, 2).replace(b"\0\2\4", b"\0\2\4\xff\xff\xff\xff\0"),
-    "not shown.webp": b"RIFF\x18\0\0\0WEBPVP8 \x0c\0\0\0" + b"\0\0\0\x9d\x01\x2a\1\0\1\0\0\0",
-    "junk.jpg": b"\xff\xd8\xff" + bytes(range(200)),
-    "no image.jpg": b"\xff\xd8\xff\xd9",
-    "no tables.jpg": b"\xff\xd8" + segment(0xC0, bytes((8, 0, 8, 0, 8, 1, 1, 17, 0))) + segment(0xDA, bytes(6)) + b"\0\xff\xd9",
-    "lossless.jpg": jpeg(8, 8).replace(b"\xff\xc0", b"\xff\xc3"),
-    "parts.jpg": jpeg(8, 8).replace(b"\x08\x00\x08\x00\x08\x01", b"\x08\x00\x08\x00\x08\x02"),
-    "no scan.jpg": jpeg(8, 8)[:-3] + b"\xff\xd9",
-    "ten.gif": b"GIF89a\7\0\5\0",
-    "empty.gif": b"GIF89a\7\0\5\0\0\0\0;",
-    "no size.gif": gif(7, 5).replace(b"," + bytes(4) + b"\7\0", b"," + bytes(4) + b"\0\0"),
-    "block.gif": gif(7, 5).replace(b",", b"\x99", 1),
-    "code.gif": gif(7, 5).replace(b"\5\0\0\2", b"\5\0\0\x63"),
-    "twelve.webp": b"RIFF\4\0\0\0WEBP",
-    "no image.webp": webp(10, 4, extended=True)[:12] + b"VP8X\x0a\0\0\0" + bytes(10),
-    "lossless.webp": damaged(webp(10, 4), 20),
-    "lossy.webp": webp(10, 4).replace(b"VP8L", b"VP8 "),
-}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", BROKEN)
@@ -342,72 +219,6 @@ def test_a_picture_of_too_many_pixels_is_a_sentence_with_its_size(
     assert (answer.data, answer.code) == (None, "FILE_TOO_LARGE")
     width = picture_of(data).width
     assert f"{width:,} x " in answer.text
-
-
-def packed_codes(pixels: bytes, size: int) -> bytes:
-    """The codes of an image of a GIF, which grow with their number, in blocks."""
-    clear, bits, known, last = 1 << size, "", {}, b""
-    width = size + 1
-
-    def put(code: int) -> None:
-        nonlocal bits
-        bits = f"{code:0{width}b}{bits}"
-
-    def code_of(run: bytes) -> int:
-        return run[0] if len(run) == 1 else known[run]
-
-    put(clear)
-    for at in range(len(pixels)):
-        run = last + pixels[at : at + 1]
-        if len(run) == 1 or run in known:
-            last = run
-            continue
-        put(code_of(last))
-        known[run] = clear + 2 + len(known)
-        width += known[run] == 1 << width and width < 12
-        if known[run] == 4_095:
-            put(clear)
-            known, width = {}, size + 1
-        last = pixels[at : at + 1]
-    put(code_of(last))
-    put(clear + 1)
-    bits = bits.rjust(-(-len(bits) // 8) * 8, "0")
-    data = int(bits, 2).to_bytes(len(bits) // 8, "little")
-    parts = [data[at : at + 255] for at in range(0, len(data), 255)]
-    return bytes((size,)) + b"".join(bytes((len(part),)) + part for part in parts) + b"\0"
-
-
-@pytest.mark.parametrize("size", [2, 8])
-@pytest.mark.parametrize("own", [b"\0", b"\x80" + bytes(6)], ids=["no colours", "own colours"])
-def test_every_code_of_the_first_image_of_a_gif_is_followed(size: int, own: bytes) -> None:
-    pixels = bytes(at * at * 7 % (1 << size) for at in range(99 * 90))
-    head = b"GIF89a" + struct.pack("<HH", 99, 90) + b"\0\0\0," + bytes(4)
-    for high, whole in ((90, True), (91, False)):
-        data = head + struct.pack("<HH", 99, high) + own + packed_codes(pixels, size) + b";"
-        assert (flaw_of(picture_of(data), data) == "") is whole
-    # An image after the first one is not looked at so closely.
-    more = head[13:] + struct.pack("<HH", 99, 91) + own + packed_codes(pixels, size) + b";"
-    data = head + struct.pack("<HH", 99, 90) + own + packed_codes(pixels, size) + more
-    assert not flaw_of(picture_of(data), data)
-
-
-def test_every_way_of_a_png_to_order_its_rows_is_read() -> None:
-    for width, height in ((1, 1), (4, 1), (3, 5), (8, 8), (9, 7)):
-        rows = [
-            (-(-(width - left) // right), -(-(height - top) // down))
-            for left, top, right, down in (
-                *((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4)),
-                *((0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2)),
-            )
-        ]
-        packed = b"".join(
-            (b"\0" + bytes(-(-wide * 3 // 1))) * high for wide, high in rows if wide > 0 < high
-        )
-        head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 1)
-        for data, whole in ((packed, True), (packed[:-1], False)):
-            body = chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(data)) + chunk(b"IEND", b"")
-            whole_one = b"\x89PNG\r\n\x1a\n" + body
-            assert (flaw_of(picture_of(whole_one), whole_one) == "") is whole
 
 
 def test_what_only_says_that_it_is_a_picture_is_binary(read: Reading, root: Path) -> None:
