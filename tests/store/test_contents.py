@@ -11,6 +11,7 @@ import pytest
 
 from filepact.domain.document import content_id
 from filepact.errors import FilepactError, NotFoundError
+from filepact.store import upkeep
 from filepact.store.content import LONGEST_CHAIN
 from filepact.store.sqlite import SqliteStore
 from tests.store.making import change, contents, do, operation, proposal
@@ -31,6 +32,24 @@ def versions(text: bytes, count: int) -> Iterator[bytes]:
     for number in range(count):
         lines[number * 7 % len(lines)] = b"edit %d\n" % number
         yield b"".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("batch", "excess", "least", "chosen", "seen"),
+    [
+        ([(1, 5), (2, 5)], 5, 0, [1], 1),
+        ([(1, 5), (2, 5)], 6, 0, [1, 2], 2),
+        ([(1, 5), (2, 5)], 0, 0, [], 0),
+        ([(1, 5), (2, 5), (3, 5)], 0, 2, [1, 2], 2),
+        ([(1, None), (2, 5), (3, 5)], 1, 0, [2], 2),
+        ([(1, 5)], 9, 3, [1], 1),
+        ([], 9, 3, [], 0),
+    ],
+)
+def test_as_many_contents_go_as_make_up_for_what_is_too_much(
+    batch: list[tuple[int, int | None]], excess: int, least: int, chosen: list[int], seen: int
+) -> None:
+    assert upkeep._choose(batch, excess, least) == (chosen, seen)
 
 
 def rows(path: Path, query: str) -> list[tuple[object, ...]]:

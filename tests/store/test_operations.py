@@ -24,6 +24,26 @@ if TYPE_CHECKING:
     from tests.store.conftest import Reopen
 
 
+@pytest.mark.parametrize(
+    ("begins", "found"),
+    [
+        ("", ["a", "b-1", "b-2", "b-3", "b-4", "b-5"]),  # one more than are named to a person
+        ("b", ["b-1", "b-2", "b-3", "b-4", "b-5", "b-6"]),
+        ("b-2", ["b-2"]),
+        ("c", ["c \U0001f600"]),
+        ("d", []),
+        ("b-22", []),
+    ],
+)
+def test_sessions_are_found_by_how_their_names_begin(
+    store: JournalStore, begins: str, found: list[str]
+) -> None:
+    for name in ("b-3", "b-1", "a", "b-2", "c \U0001f600", "b-4", "b-6", "b-5", "b-1"):
+        session = replace(SESSION, id=name)
+        store.begin(operation(change("a", None, b"x"), session=session), contents(b"x"))
+    assert list(store.sessions_named(begins)) == found
+
+
 def test_an_operation_comes_back_as_it_was(store: JournalStore, reopen: Reopen) -> None:
     odd = "caf\udce9/\udcff.txt"  # a name that is not UTF-8
     folders = ((OTHER, "x"), (ROOT, odd))
