@@ -672,7 +672,7 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
                     RECOVERY,
                     "test_an_answered_change_is_never_taken_back_whatever_a_person_made_of_one_file",
                 ),
-                (RECOVERY, "test_what_a_replacement_left_tells_what_became_of_it"),
+                (RECOVERY, "test_what_a_change_left_tells_what_became_of_it"),
             ),
             attacked=("cuts",),
         ),
