@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from filepact.domain.attributes import Attributes
 from filepact.domain.document import LINK, Revision, content_id
 from filepact.errors import FilepactError, StaleFileError, WriteFailedError
 from filepact.fs import atomic, attributes, staged
@@ -148,6 +149,48 @@ def test_hard_links_are_broken_and_told(grounds: Grounds, root: Root) -> None:
     os.link(grounds.root / "README.md", grounds.root / "other")
     assert any("hard link" in note for note in replace(root).notes)
     assert grounds.left()["other"] == "readme"
+
+
+@pytest.mark.parametrize(
+    ("name", "mode", "owned", "at_first"),
+    [
+        ("new.md", 0o644, False, 0o644),
+        ("new.md", 0o600, False, 0o600),
+        # Whose it is, and what takes rights away, is set afterwards.
+        ("new.md", 0o644, True, 0o600),
+        ("README.md", 0o644, False, 0o600),
+        ("README.md", 0o755, True, 0o600),
+    ],
+)
+def test_no_unfinished_text_can_be_read_by_others_than_the_whole_one(
+    grounds: Grounds,
+    root: Root,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    mode: int,
+    at_first: int,
+    *,
+    owned: bool,
+) -> None:
+    seen: list[int] = []
+    fill = atomic._fill
+
+    def look(descriptor: int, *more: object) -> tuple[str, ...]:
+        seen.append(stat.S_IMODE(os.fstat(descriptor).st_mode))
+        return fill(descriptor, *more)
+
+    monkeypatch.setattr(atomic, "_fill", look)
+    done = root.replace(
+        name,
+        b"new",
+        mode=mode,
+        attributes=Attributes(os.geteuid(), os.getegid()) if owned else None,
+        expected=OLD if name == "README.md" else None,
+        token=MARK,
+    )
+    if done.displaced is not None:
+        done.displaced.close()
+    assert seen == [at_first]
 
 
 def test_mode_owner_and_attributes_are_kept(grounds: Grounds, root: Root) -> None:

@@ -168,6 +168,21 @@ def test_a_secret_with_two_names_is_still_for_the_rules_under_its_own(tmp_path: 
     assert (receipt.status, receipt.rule) == ("pending", "project secrets")
 
 
+@pytest.mark.parametrize(("most", "found"), [(2, False), (3, True)])
+def test_a_root_with_very_many_files_is_looked_through_so_far(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int, *, found: bool
+) -> None:
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / ".env").write_text("KEY=SECRET\n")
+    os.link(tmp_path / "deep" / ".env", tmp_path / "innocent.txt")
+    monkeypatch.setattr("filepact.fs.home_secrets._MOST_IN_ROOT", most)
+    secrets = SecretIndex(None, lambda path: path.endswith(".env"))
+    status = (tmp_path / "innocent.txt").stat()
+    assert (
+        secrets.holds_inside(str(tmp_path), "innocent.txt", status.st_dev, status.st_ino) is found
+    )
+
+
 def test_a_root_is_looked_through_once_for_many_links(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / name).write_text("x\n")

@@ -263,3 +263,49 @@ def test_what_a_file_system_of_the_kernel_does_not_keep_is_known() -> None:
         held = os.open(".", os.O_PATH, dir_fd=folder)  # as a root has it
         assert not_kept(held) == ("extended attributes", "access lists", *owner)
         os.close(held)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "oldest", "left"),
+    [
+        ((30, 30, 30), None, 3),
+        # Too many bytes, or too many files: the newest of them stay, with room for more.
+        ((30, 30, 30, 30), None, 2),
+        ((0, 0, 0, 0, 0), None, 3),
+        # With a time all are looked at.
+        ((30, 30), "before", 2),
+        ((30, 30), "after", 0),
+    ],
+)
+def test_removed_files_that_are_too_many_or_too_old_are_given_up(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    sizes: tuple[int, ...],
+    oldest: str | None,
+    left: int,
+) -> None:
+    monkeypatch.setattr(in_place, "_MOST_KEPT", 100)
+    monkeypatch.setattr(in_place, "_MOST_FILES", 4)
+    folder = tmp_path / in_place._REMOVED
+    folder.mkdir()
+    newest = 0
+    for number, size in enumerate(sizes):
+        one = folder / f"{number}-x-{size:x}"
+        one.write_bytes(bytes(size))
+        while one.stat().st_ctime_ns <= newest:
+            one.chmod(0o644)
+        newest = one.stat().st_ctime_ns
+    time = {None: None, "before": newest / 1e9 - 60, "after": newest / 1e9 + 60}[oldest]
+    in_place.tidy_removed(str(tmp_path), time)
+    kept = [f"{number}-x-{size:x}" for number, size in enumerate(sizes)][len(sizes) - left :]
+    assert sorted(one.name for one in folder.iterdir()) == kept
+
+
+def test_a_removed_file_that_came_back_is_given_up(tmp_path: Path) -> None:
+    folder = tmp_path / in_place._REMOVED
+    folder.mkdir()
+    for name in ("0-x-3", "1-x-3"):
+        (folder / name).write_bytes(b"one")
+    (tmp_path / "again").hardlink_to(folder / "0-x-3")
+    in_place.tidy_removed(str(tmp_path), 0.0)
+    assert [one.name for one in folder.iterdir()] == ["1-x-3"]

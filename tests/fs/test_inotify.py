@@ -165,3 +165,16 @@ def test_closed_notices_tell_nothing_and_watch_nothing(
     assert notices.drain().names == frozenset()
     assert notices.watch(["src"])
     assert notices.watch(["src"]), "nobody may rely on it"
+
+
+@pytest.mark.parametrize(
+    ("shares", "covered"), [(0, True), (0.5, True), (1, True), (1.5, True), (2, True), (2.5, False)]
+)
+def test_half_of_what_a_system_watches_is_for_an_index(
+    monkeypatch: pytest.MonkeyPatch, shares: float, *, covered: bool
+) -> None:
+    monkeypatch.setattr(inotify, "most_watches", lambda: 5 * inotify._AT_A_TIME - 1)
+    limit = inotify.WatcherLimit(None)
+    for _ in range(2):
+        assert limit.covers(int(shares * inotify._AT_A_TIME)) is covered
+        limit.close()

@@ -162,3 +162,17 @@ def test_who_calls_is_told_by_the_notes_of_any_state_folder(tmp_path, monkeypatc
 
 def test_a_process_that_is_not_there_has_nothing_above_it():
     assert ancestors(4_194_305) == ((), False)
+
+
+def test_room_is_kept_once_and_made_anew_where_some_of_it_is_gone(tmp_path: Path) -> None:
+    state = open_state(str(tmp_path / "s"))
+    place = tmp_path / "s" / "room"
+    state.keep_room()
+    kept = place.read_bytes()
+    assert len(kept) == len(set(kept)) << 10  # of all bytes; nothing that could be left out
+    state.keep_room()
+    assert place.read_bytes() == kept
+    for size in (0, len(kept) - 1, len(kept) + 1):
+        os.truncate(place, size)
+        state.keep_room()
+        assert place.stat().st_size >= len(kept)

@@ -92,6 +92,20 @@ def test_listing_ahead_finds_what_a_walk_from_folder_to_folder_finds(top, librar
             assert walked(top, base, **options, ahead=True) == walked(top, base, **options)
 
 
+@pytest.mark.parametrize("base", [".", "a", "a/b"])
+@pytest.mark.parametrize("max_depth", [2, 3, None])
+def test_as_much_is_listed_ahead_as_a_walk_goes_down_and_no_more(top, base, max_depth, monkeypatch):
+    make(top / base, {f"{one}/{two}/x/y/f": "" for one in "ghijk" for two in "ghijk"})
+    asked, list_some = [], Root.list_some
+    monkeypatch.setattr(
+        Root, "list_some", lambda root, some: [asked.append(some), list_some(root, some)][1]
+    )
+    walked(top, base, max_depth=max_depth, ahead=True)
+    assert max(map(len, asked)) > 3
+    listed = [os.path.relpath(path, base).count("/") + 1 for some in asked for path in some]
+    assert max(listed) == (max_depth - 1 if max_depth else 4)
+
+
 def test_a_folder_that_went_after_it_was_listed_ahead_is_no_error(top):
     make(top, dict.fromkeys(["a/1", "b/1", "c/1"], ""))
     root = Root.open(str(top))
