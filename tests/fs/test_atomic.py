@@ -945,6 +945,38 @@ def test_a_default_access_list_gives_nobody_a_file_that_they_could_not_read(
     assert path.stat().st_mode & 0o777 == 0o640
 
 
+@pytest.mark.parametrize(
+    ("name", "new", "moves"),
+    [
+        ("README.md", "free.md", True),
+        ("src", "sources", True),
+        ("gone.md", "free.md", False),
+        ("README.md", "src", False),
+        ("README.md", "taken.md", False),
+    ],
+)
+def test_an_entry_is_given_a_free_name_in_one_step_or_left(
+    grounds: Grounds, name: str, new: str, *, moves: bool
+) -> None:
+    (grounds.root / "docs" / "taken.md").write_text("taken")
+    (grounds.root / "docs" / "src").mkdir()
+    before = grounds.left()
+    parent = os.open(grounds.root, os.O_RDONLY)
+    to = os.open(grounds.root / "docs", os.O_RDONLY)
+    try:
+        if moves:
+            assert atomic.move_entry(parent, name, to, new, (name, new))
+            assert not (grounds.root / name).exists()
+            assert (grounds.root / "docs" / new).exists()
+        else:
+            with pytest.raises(StaleFileError):
+                atomic.move_entry(parent, name, to, new, (name, new))
+            assert grounds.left() == before
+    finally:
+        os.close(parent)
+        os.close(to)
+
+
 # -- links ------------------------------------------------------------------------------------
 
 LEADS = Revision(content_id(b"nowhere"), LINK)

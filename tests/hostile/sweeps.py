@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import TypeVar
 
 import pytest
 
 __all__ = ["often"]
+
+_Count = TypeVar("_Count")
+"""How often; or which, of some."""
 
 _FULL = "FILEPACT_TESTS_FULL"
 _TESTS = (
@@ -32,6 +36,7 @@ _TESTS = (
     "tests/domain/test_names.py",
     "tests/config/test_policy_lint.py",
     "tests/faces/test_every_door.py",
+    "tests/faces/test_hook_faults.py",
     "tests/faces/test_seven_tools.py",
     "tests/fs/test_trigrams.py",
     "tests/fuzz/test_fuzz_acp_client.py",
@@ -51,12 +56,13 @@ _TESTS = (
     "tests/text/test_patch_properties.py",
     "tests/text/test_raw_bytes.py",
     "tests/tools/test_server_edits.py",
+    "tests/workspace/test_external.py",
     "tests/workspace/test_search_index.py",
     "tests/workspace/test_selected_undo.py",
 )
 
 
-def often(usual: int, full: int) -> int:
+def often(usual: _Count, full: _Count) -> _Count:
     """How often something is done: in the suite, and in the deep checks."""
     return full if _FULL in os.environ else usual
 

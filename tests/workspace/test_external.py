@@ -19,6 +19,7 @@ from filepact.fs import watch
 from filepact.fs.root import Root
 from filepact.workspace import file_snapshot, observe
 from filepact.workspace.external import ChangeList, ExternalChanges, KnownFileLimits
+from tests.hostile.sweeps import often
 from tests.needs import NOTICES
 from tests.unprivileged import unprivileged
 from tests.workspace.acting import read, write
@@ -656,7 +657,7 @@ def test_learning_can_be_given_up_before_anything_is_known(root, outside, sessio
 
 
 @pytest.mark.slow(after=1, measured=True)
-@pytest.mark.parametrize("folders", [10, 100])
+@pytest.mark.parametrize("folders", [10, often(40, 100)])
 def test_thousands_of_files_are_known_and_what_changes_among_them_is_found(
     root, outside, session, folders
 ):

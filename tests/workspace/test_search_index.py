@@ -70,7 +70,7 @@ def test_whatever_happens_an_index_is_never_behind_for_long_histories(indexed, r
     plant(root, random.Random(seed), files=often(40, 80))
     if seed % 2:
         subprocess.run(["git", "init", "-q", root], check=True)
-    history(indexed(), root, seed, often(30, 80))
+    history(indexed(), root, seed, often(20, 80))
 
 
 @MOUNTS
