@@ -828,3 +828,93 @@ def test_lines_that_stand_deeper_than_all_else_are_not_only_indented_otherwise(
     world: World, now: str
 ):
     assert world.run(Stale("", "py", NARROW, now, "edit_file", ONE, None))[0] == "refused"
+
+
+def _lines(words: str) -> str:
+    """A line for each word, indented by its dots; one for `-` is empty."""
+    lines = ("" if word == "-" else word.replace(".", " ") for word in words.split())
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _replaced(old: str, new: str) -> dict[str, Any]:
+    return {"old_string": _lines(old), "new_string": _lines(new)}
+
+
+def _hunk(*lines: str) -> dict[str, Any]:
+    body = "".join(f"{line}\n" for line in lines)
+    return {"patch": f"*** Begin Patch\n*** Update File: {{path}}\n@@\n{body}*** End Patch"}
+
+
+@pytest.mark.parametrize(
+    ("read", "now", "tool", "arguments"),
+    [
+        pytest.param(
+            "a b c d e f",
+            "a c d e b f",
+            "edit_file",
+            {"edits": [_replaced("b", ""), _replaced("d", "b d")]},
+            id="both move a line, each to another place",
+        ),
+        pytest.param(
+            "a b c d e f",
+            "a c d e b f",
+            "write_file",
+            {"content": _lines("b a c d e f")},
+            id="both move a line, and nothing would be left of the one move",
+        ),
+        pytest.param(
+            "u a - p q - - r s",
+            "- - p q r s",
+            "edit_file",
+            _replaced("a", "a -"),
+            id="a blank line of others is taken for the one to put in",
+        ),
+        pytest.param(
+            "} c -", "} -", "edit_file", _replaced("} c -", "} c - ..n c -"), id="all that was sent stays"
+        ),
+        pytest.param(
+            "z o r l n - f r l n - o n -",
+            "z o r l n - o n - - f r l",
+            "edit_file",
+            _replaced("r l n - f r", "r l k r m f r"),
+            id="a blank line stands before what followed it no more",
+        ),
+        pytest.param(
+            "a a - - - c c",
+            "a a - - - a c c",
+            "write_file",
+            {"content": _lines("a a - - - a c")},
+            id="a whole text has a line of somebody by chance",
+        ),
+        pytest.param(
+            "x d e m f - y d e m e m m f - z d e m f -",
+            "x d e m f - y d e m e m m f - z d e m f",
+            "patch_apply",
+            _hunk(" e", " m", "+m", " f", " "),
+            id="a patch had several places, and its result stands at another",
+        ),
+        pytest.param(
+            "x } i { - } o o } - n w",
+            "x } i { - n w } o o } - n w",
+            "edit_file",
+            _replaced("- } o o }", ""),
+            id="a blank line from the other side of what was sent",
+        ),
+    ],
+)  # fmt: skip
+def test_what_no_equal_lines_excuse_is_refused(
+    world: World, read: str, now: str, tool: str, arguments: dict[str, Any]
+):
+    outcome, text = world.run(Stale("", "txt", _lines(read), _lines(now), tool, arguments, None))
+    assert (outcome, bool(re.match("[A-Z_]+: ", text))) == ("refused", True)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_an_edit_has_the_same_care_whatever_the_ends_of_the_lines_are(world: World, end: str):
+    read, now = (
+        _lines(text).replace("\n", end)
+        for text in ("....t ....m ....t ....t e on", "....t ....t ....t ....m e on")
+    )
+    edit = _replaced("....t ....m", "....t ....m ..s n ....m")
+    case = Stale("", "txt", read, now, "edit_file", edit, None)
+    assert world.run(case)[0] == "refused"

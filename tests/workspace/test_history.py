@@ -22,7 +22,7 @@ from filepact.errors import FilepactError
 from filepact.text.locate import place
 from filepact.tools.registry import CallContext
 from filepact.workspace import receipt
-from tests.workspace.acting import delete, edit, write
+from tests.workspace.acting import delete, edit, read, write
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -127,6 +127,17 @@ def test_undo_never_overwrites_what_somebody_else_wrote_since(
     assert "+three" in caught.value.message
     assert "+one" in caught.value.message
     assert (root / "b.txt").read_text() == "three\n"
+
+
+def test_undo_does_not_double_a_line_that_somebody_moved_on(
+    root: Path, workspace: Workspace, session: Session
+):
+    (root / "order.txt").write_text("a\nb\nc\nd\ne\nf\ng\n")
+    read(workspace, session, "order.txt")
+    moved = write(workspace, session, "order.txt", "a\nc\nd\ne\nb\nf\ng\n")
+    (root / "order.txt").write_text("a\nc\nb\nd\ne\nf\ng\n")
+    code = refused(lambda: workspace.undo(session, moved.operation, dry_run=False))
+    assert (code, (root / "order.txt").read_text()) == ("STALE_FILE", "a\nc\nb\nd\ne\nf\ng\n")
 
 
 def test_undo_of_a_deletion_is_refused_when_the_name_is_taken(

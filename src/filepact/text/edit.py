@@ -5,6 +5,7 @@ A merge has both changes, or there is none; never markers, never a guess.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from filepact.errors import UnprovenError
@@ -168,7 +169,8 @@ def merge(base: str, mine: str, theirs: str, told: Sequence[DiffRange] = ()) -> 
     """Bring two changes of one text together.
 
     There is no result when both changed or removed a same line of the base, or both add lines at
-    the same point, and what they made differs: then nobody but a person knows what is wanted.
+    the same point, and what they made differs: then nobody but a person knows what is wanted.  Nor where
+    both moved the same lines, each to another place, nor where nothing would be left of my change.
     Changes of neighbouring lines are both kept.  My changes may be ``told``; else the lines are compared.
     """
     pieces: list[Piece] = [(base, mine, theirs)]
@@ -192,7 +194,31 @@ def _met(pieces: Sequence[Piece]) -> str | None:
     """The text that a merge makes of its parts; None where both sides have changed one, and differ."""
     if any(mine != base and theirs not in (base, mine) for base, mine, theirs in pieces):
         return None
-    return "".join(theirs if mine == base else mine for base, mine, theirs in pieces)
+    text = "".join(theirs if mine == base else mine for base, mine, theirs in pieces)
+    if not all(mine in (base, theirs) for base, mine, theirs in pieces):
+        return None if _is_uneven(pieces) or text == "".join(one[2] for one in pieces) else text
+    return None if _is_uneven(pieces) else text
+
+
+def _is_uneven(pieces: Sequence[Piece]) -> bool:
+    """Whether a line that I changed stands more or less often in a merge than both changes together make of it.
+
+    So it comes out where both moved it, and where a line that I put in is taken for one that they only moved.
+    """
+    mine_more, more, both = Counter[str](), Counter[str](), Counter[str]()
+    for base, mine, theirs in pieces:
+        sides = ((mine_more, mine), (more, theirs), (both, theirs if mine == base else mine))
+        for counted, text in sides:
+            if text != base:
+                counted.update(line.rstrip() for line in split_lines(text))
+                counted.subtract(line.rstrip() for line in split_lines(base))
+    for line, own in mine_more.items():
+        # What both sides put in, or took away, may be the same.
+        alike = min(own, more[line], key=abs) if own * more[line] > 0 else 0
+        least, most = sorted((own + more[line], own + more[line] - alike))
+        if not least <= both[line] <= most:
+            return True
+    return False
 
 
 def _groups(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from filepact.text.compare import DiffRange, compare_lines, cut_cost, other_cuts
 from filepact.text.edit import merge
-from filepact.text.lines import line_range, split_lines
+from filepact.text.lines import split_lines
 from filepact.values import dataclass, late_regex
 
 if TYPE_CHECKING:
@@ -69,17 +69,18 @@ def lost_place(
     return None
 
 
-def is_same_run(base: str, other: str, before: tuple[int, int], after: tuple[int, int]) -> bool:
+def is_same_run(
+    lines: list[str], others: list[str], before: tuple[int, int], after: tuple[int, int]
+) -> bool:
     """Whether the lines of a stretch of one text are, one by one, those of a stretch of another one.
 
     Args:
-        base: The one text.
-        other: The other one.
-        before: The characters ``[start, end)`` of the stretch in ``base``.
-        after: So in ``other``.
+        lines: The lines of the one text.
+        others: Those of the other one.
+        before: The range of lines of the stretch in the one, from 0.
+        after: So in the other.
     """
-    (first, end), (there, stop) = line_range(base, *before), line_range(other, *after)
-    lines, others = split_lines(base), split_lines(other)
+    (first, end), (there, stop) = before, after
     # Where equal lines follow each other, what was removed may be any of them: all is as it was before it, or after it.
     if (first, lines[:end]) == (there, others[:stop]):
         return True
@@ -105,14 +106,20 @@ def has_slid(base: str, mine: str, theirs: str, sent: Iterable[tuple[int, int, i
     told: list[DiffRange] = []
     slid, grown = False, 0
     for first, end, size in sent:
-        at = first + grown
+        at, grown = first + grown, grown + size - (end - first)
+        kept, last = lines[first:end], at + size - (end - first)
+        begins, ends_so = own[at : at + end - first] == kept, own[last : at + size] == kept
+        if kept and last > at and begins != ends_so:
+            # All that was sent stays, with something before it or behind it.
+            cut = (end, end, at + end - first, at + size) if begins else (first, first, at, last)
+            told.append(DiffRange(*cut))
+            continue
         for a in compare_lines(lines[first:end], own[at : at + size]):
             ends = (first + a.old_start, first + a.old_end, at + a.new_start, at + a.new_end)
             told.append(DiffRange(*ends))
             low, high = _reach(told[-1], lines, own, first, end)
             touched = (other.old_start < high and other.old_end > low for other in since)
             slid = slid or ((low, high) != ends[:2] and any(touched))
-        grown += size - (end - first)
     return slid or merge(base, mine, theirs, told).text != merge(base, mine, theirs).text
 
 
@@ -187,6 +194,8 @@ class _Search:
                 why = why or "the lines that would come there were put in beside it"
         if not why and sent and self._is_elsewhere(sent, first, there, depth):
             why = "the lines that were sent stand somewhere else as they were"
+        if not why and sent and self._is_parted(sent, first, end, there):
+            why = "lines that were sent side by side are so only somewhere else"
         if not why and not (sent and self._is_named_by(*sent, around)):
             why = self._among_twins(first, end, there, depth, around, removed=not new) or (
                 "" if around else self._without_neighbours(first, end, there)
@@ -270,6 +279,18 @@ class _Search:
                 return False
         here, found = (other.around(at, depth) for at in (there, places[0] + first - sent[0]))
         return [other.keys[at] for at in found] == [other.keys[at] for at in here]
+
+    def _is_parted(self, sent: tuple[int, int], first: int, end: int, there: int) -> bool:
+        """Whether neighbours within what was sent are not so at the place, and have come together somewhere else."""
+        for at in range(max(first, sent[0] + 1), min(end, sent[1] - 1) + 1):
+            pair, now = tuple(self._base.keys[at - 1 : at + 1]), there + at - first
+            if tuple(self._other.keys[max(now - 1, 0) : now + 1]) == pair:
+                continue
+            for one in self._other.standing(pair, 0, len(self._back)):
+                was = self._back[one]
+                if was < 0 or self._back[one + 1] != was + 1:
+                    return True
+        return False
 
     def _is_named_by(self, first: int, end: int, around: list[int]) -> bool:
         """Whether a run of lines stands once, before and now, with a neighbour and all around it told apart."""

@@ -98,9 +98,11 @@ def _applied(text: str, patch: FilePatch, name: str, check: Callable[[], None]) 
             target = _Target.of(text, "\r", check)
             with suppress(PatchContextMismatchError):
                 return _placed(target, patch, name)
-        if _is_applied(target, patch, name):
+        told = all(hunk.old_start is not None or hunk.anchors for hunk in patch.hunks)
+        is_missing = isinstance(error, PatchContextMismatchError)
+        if (is_missing or told) and _is_applied(target, patch, name):
             raise already_applied(name) from None
-        if isinstance(error, PatchContextMismatchError):
+        if is_missing:
             with suppress(PatchContextMismatchError, PatchAmbiguousError):
                 return _placed(target, patch, name, lenient=True)
             with suppress(FilepactError):

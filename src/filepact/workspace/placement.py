@@ -222,7 +222,19 @@ def _is_same_place(now: Made, text: str, then: Made, seen: KnownText) -> bool:
     """Whether edits fit a text and a known one at the same place but for its layout."""
     base, mine = _plain(seen.text, edits_of(then).apply(seen.text))
     theirs, made = _plain(text, edits_of(now).apply(text))
-    return merge(base, mine, theirs).text == made and lost_place(base, mine, theirs) is None
+    if merge(base, mine, theirs).text != made or lost_place(base, mine, theirs) is not None:
+        return False
+    # Lines that were sent are those there, as well: a blank one may have come from the other side.
+    lines, others = split_lines(base), split_lines(theirs)
+    runs = (
+        [line_range(one, *span) for span in _said(what)[1]]
+        for one, what in ((seen.text, then), (text, now))
+    )
+    before, after = runs
+    return len(before) == len(after) and all(
+        lines[slice(*one)] == others[slice(*other)] or is_same_run(lines, others, one, other)
+        for one, other in zip(before, after, strict=True)
+    )
 
 
 def _plain(*texts: str) -> list[str]:
@@ -242,7 +254,7 @@ def _said(made: EditList | EditResult) -> tuple[str, Sequence[Span]]:
     """Which edits are meant for every place, and where what was sent as the text before stands."""
     if isinstance(made, EditList):
         return "none", ()
-    if not made.exact or made.every != "none":
+    if made.every != "none":
         return made.every, ()
     return "none", [(one.start, one.end) for one in _asked(made).at_once() if one.old]
 
@@ -276,10 +288,14 @@ def _is_known_again(
     seen: KnownText, text: str, before: Sequence[Span], after: Sequence[Span]
 ) -> bool:
     """Whether a text is one that the session knew before, with what was sent where it was since."""
+    lines, others = split_lines(seen.text), split_lines(text)
     return (
         0 < len(before) == len(after)
         and any(one == text for one, _ in seen.older)
-        and all(is_same_run(seen.text, text, *pair) for pair in zip(before, after, strict=True))
+        and all(
+            is_same_run(lines, others, line_range(seen.text, *one), line_range(text, *other))
+            for one, other in zip(before, after, strict=True)
+        )
     )
 
 
@@ -352,6 +368,8 @@ def _of_present(target: Target, base: str, mine: str) -> tuple[EditList, TextReq
     nearer = len(lost) + len(put_in) < sum(map(len, _differing(base_keys, wanted)))
     if back or not nearer or 4 * len(kept) < max(3 * len(came), 1):
         return None
+    if all(came[at] in base_keys for at in kept):
+        return None  # Lines that were there before may be mine by chance.
     for one in reversed(compare_lines(base_keys, keys)):
         if one.old_start == one.old_end and not any(
             line in wanted for line in keys[one.new_start : one.new_end] if line
