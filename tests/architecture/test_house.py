@@ -11,9 +11,9 @@ from collections import defaultdict
 from tests.architecture.project import HOUSE, WINGS, dotted, syntax
 
 MOST_MODULES = 210
-MOST_LINES = 77_720
+MOST_LINES = 78_400
 CORE = ("text", "domain", "fs", "store", "workspace")
-MOST_CORE_LINES = 56_060
+MOST_CORE_LINES = 56_650
 MOST_WING_LINES = {
     "filepact_acp": 10_480,
     "filepact_diagnostics": 14_620,

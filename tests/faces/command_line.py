@@ -10,10 +10,10 @@ import re
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from filepact.faces.cli import build_parser, run
+from filepact.faces.cli.parser import renewed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,18 +40,13 @@ def command(*words: str) -> Said:
 
 def declared(words: tuple[str, ...], *, usual: bool = False) -> set[str]:
     """The fields that the help of a command names for ``--json``, or those alone that it always has."""
-    parser: argparse.ArgumentParser = parser_of_all()
-    for word in words:
+    parser: argparse.ArgumentParser = build_parser()
+    for word in renewed(words):
         below = [one for one in parser._actions if isinstance(one, argparse._SubParsersAction)]
         if below and word in below[0].choices:
             parser = below[0].choices[word]
     named: str = getattr(parser, "answers", "")
     return set(re.findall(r"\w+", named.partition(";")[0] if usual else named))
-
-
-@cache
-def parser_of_all() -> argparse.ArgumentParser:
-    return build_parser()
 
 
 class CommandLine:
@@ -83,9 +78,8 @@ class CommandLine:
         assert said.err == ""
         assert said.out.count("\n") == 1
         found = json.loads(said.out)
-        assert not (found.keys() - {"error"}).difference(declared(words)), (
-            "a field that no help names"
-        )
+        unnamed = found.keys() - {"error"} - declared(words)
+        assert not unnamed, f"fields that no help names: {sorted(unnamed)}"
         return found
 
     def undo_own(self) -> Said:

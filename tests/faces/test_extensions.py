@@ -41,7 +41,7 @@ def greet(arguments, screen):
 
 EXTENSION = Extension(
     "greeter",
-    add_commands=lambda group: group.add("greet", "greeter.extension:greet", "say hello", "filepact greet"),
+    add_commands=lambda group: group.add("greet", "greeter.extension:greet", "say hello", "filepact greet", answers="greets"),
     tables=("greeting",),
     read_settings=read,
     setting_keys=lambda: (SettingInfo("greeting", "name", '"you"', "who", {"type": "string"}),),

@@ -44,7 +44,7 @@ def _add_commands(group: CommandGroup) -> None:
         "Starts the installed servers, and stops them afterwards. The exit code is 1 if "
         "there are errors or a file got no answer, 3 if no server knows any of the files.",
         place=("set up", "last"),
-        answers="diagnostics, unanswered, files, message",
+        answers="diagnostics, counts, files, complete, unanswered; where no file was looked at: message",
     )
     add(
         "paths",

@@ -35,7 +35,7 @@ def _add_commands(group: CommandGroup) -> None:
         "ones; the setting `notify` adds desktop notifications. With --json each line is an object.",
         extra="web",
         place=("decide", "first"),
-        answers="left",
+        answers="with --list: pending; of the page: left",
     )
     for option, does, said in (
         ("--list", "pending", "only list what waits"),

@@ -107,7 +107,7 @@ def _add_looking(group: CommandGroup) -> None:
         "Of a sound journal that differs from the audit log, it records in the log that they differ: "
         "`filepact audit verify` then compares only what comes later. The exit code is 3 if there is nothing to repair. "
         "With --moved: call it in the folder, where it lies now. `filepact status`, `log` and `doctor` say when it is needed.",
-        answers="ok, guard, diagnostics, checks; with --moved: from, to, operations",
+        answers="ok, guard, diagnostics, checks; with --moved: from, to, operations; with --journal: state, sound, journal, bytes, in_use_by, besides; with --repair: operations, contents, lost, damaged_folder, or written_down",
     )
     add(
         "--all",

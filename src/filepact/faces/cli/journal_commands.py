@@ -58,7 +58,7 @@ def _add_looking_back(group: CommandGroup) -> None:
         "history:show",
         "show all details of one operation or proposal",
         "filepact show c4k2m",
-        answers=f"diff, {CHANGE}",
+        answers=f"diff, {CHANGE}, and hunks where there are several",
     )
     add("operation", metavar="OP", help="its id, or the first characters of it")
     add = group.add(
@@ -211,7 +211,7 @@ def _add_reviewing(group: CommandGroup) -> None:
         "Shows the whole change first, and asks. If a file has changed since the proposal, nothing is done. The change is "
         "then adapted to the file, shown, and waits under a new id. Several changes are made one by one; the exit code "
         "is 1 if one of them could not be made.",
-        answers=f"pending; of one change: {RECEIPT}, grant; of several: approved, failed",
+        answers=f"of one change: {RECEIPT}, grant; of several: approved, failed",
     )
     _add_selection(add, "approve")
     add(

@@ -376,7 +376,7 @@ class CommandGroup:
             allow_abbrev=False,
         )
         parser.answers = answers
-        parser.set_defaults(does=does, extra=extra, place=place)
+        parser.set_defaults(does=does, extra=extra, **({"place": place} if place else {}))
         return parser.add_argument
 
     def hand_on(self, name: str, does: str, short: str, more: str) -> None:
