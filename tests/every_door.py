@@ -560,8 +560,8 @@ def _unsealed(folder: Path) -> None:
 
 
 def _is_left(entry: Entry) -> bool:
-    """Whether an entry is left to people, as it is not brought back, or nobody may change it."""
-    return entry.tags == SPECIAL or "immutable" in entry.name
+    """Whether an entry is left to people, as it is not brought back, or nobody may change it, at least in layers."""
+    return entry.tags == SPECIAL or "immutable" in entry.name or "security" in entry.name
 
 
 def _is_open(place: Path) -> bool:
