@@ -433,6 +433,42 @@ def test_what_a_security_module_keeps_itself_is_left_to_it_and_all_else_comes_ba
     assert "security.note" in str(told)
 
 
+@pytest.mark.parametrize("inside", [False, True], ids=["empty", "with-a-file"])
+def test_a_name_of_a_file_of_several_that_becomes_a_folder_goes_back_and_is_one_again(
+    root: Path, workspace: Workspace, inside: bool
+) -> None:
+    (root / "a").write_text("one\n")
+    os.link(root / "a", root / "twin")
+    workspace.external.resnapshot()
+    (root / "a").unlink()
+    (root / "a").mkdir()
+    if inside:
+        (root / "a/k").write_text("k\n")
+    workspace.external.detect(AGENT)
+    for _ in range(2):
+        workspace.undo(PERSON)
+        assert (root / "a").samefile(root / "twin")
+        workspace.redo(PERSON)
+        assert sorted(one.name for one in (root / "a").iterdir()) == ["k"] * inside
+
+
+def test_names_of_one_file_of_which_a_program_renames_and_writes_one_go_back_as_one(
+    root: Path, workspace: Workspace
+) -> None:
+    (root / "a").write_text("one\n")
+    os.link(root / "a", root / "twin")
+    workspace.external.resnapshot()
+    number = (root / "a").stat().st_ino
+    (root / "a").rename(root / "b")
+    (root / "b").write_text("two\n")
+    workspace.external.detect(AGENT)
+    for name, text in (("a", "one\n"), ("b", "two\n")) * 2:
+        getattr(workspace, "undo" if name == "a" else "redo")(PERSON)
+        assert sorted(os.listdir(root)) == sorted([name, "twin"])
+        assert {(root / one).read_text() for one in (name, "twin")} == {text}
+        assert {(root / one).stat().st_ino for one in (name, "twin")} == {number}
+
+
 def test_what_was_made_of_a_moved_file_goes_back_with_it(root: Path, workspace: Workspace) -> None:
     (root / "a").write_text("one\n")
     managed(workspace, "move", "a", "b")

@@ -226,7 +226,9 @@ class ChangeSet:
 
 def _written_now(change: FileChange) -> FileChange:
     before, after = change.before, change.after
-    if not before or not after or before.is_link or before.content == after.content:
+    if not before or not after or before.is_link or change.turns:
+        return change
+    if before.content == after.content:
         return change
     held = after.attributes and replace(after.attributes, modified=None)
     return FileChange(change.path, before, Revision(after.content, after.mode, held))

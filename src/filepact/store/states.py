@@ -20,7 +20,7 @@ def to_states(
     """Both states of a file as they are stored, by the numbers of their contents."""
     was = None if change.before is None else change.before.attributes
     is_ = None if change.after is None else change.after.attributes
-    same = was and was == is_ and (is_.linked or was.linked) == was.linked
+    same = was and was == is_ and (is_.linked or was.linked) == was.linked and not change.turns
     return (
         *(before, change.before.mode if change.before else None),
         *(after, change.after.mode if change.after else None),

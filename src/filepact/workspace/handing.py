@@ -138,8 +138,13 @@ class FileNames:
         self._written: list[tuple[FileChange, str, StagedChange]] = []
         self._others: dict[str, str] = {}
         self._coming = Counter(map(file_of, operation.changes.changes))
+        paths = {*operation.changes.paths}
         for path, (source, alike) in handed_on(operation.changes.changes).items():
-            why = stays_one(root_of(path.root), source, alike=alike) if joins else ""
+            root = root_of(path.root)
+            others = root.other_names(source.path.path) if not joins and alike else None
+            # All its names change so together, whoever gave it these.
+            named = others and all(source.path._replace(path=one) in paths for one in others)
+            why = stays_one(root, source, alike=alike) if joins or named else ""
             self._files[path] = source, why
 
     def stage(
