@@ -258,13 +258,16 @@ def _see_only_the_root(
     """Of what is in the layers alone a person who works in the root has changed nothing, and of the rest what they see.
 
     Where only they have changed something, it becomes what it is in the root; what both have is left as the line made it.
+    What the program has removed, and they go on with, it does not see again.
     """
     made = tree(model)
+    names = made.keys() | now.keys() | after.keys()
+    gone = {name for name in before.keys() & after.keys() if name not in now}
     wanted = {
         name: now.get(name) if before.get(name) == after.get(name) else after.get(name)
-        for name in made.keys() | now.keys() | after.keys()
+        for name in names
         if before.get(name) in (after.get(name), now.get(name))
-    }
+    } | dict.fromkeys(gone)
     other = [name for name, one in wanted.items() if made.get(name) != one]
     for name in sorted(other, reverse=True):
         if name in made:

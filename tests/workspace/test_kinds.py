@@ -107,6 +107,29 @@ def test_partly_leaves_what_the_person_has_made_of_a_name_and_says_so(
         assert name_of(pair) in said
 
 
+@pytest.mark.parametrize("kind", ["file", "link"])
+def test_partly_makes_no_folder_for_what_does_not_come_back(
+    root: Path, workspace: Workspace, kind: str
+) -> None:
+    (root / "a").mkdir()
+    (root / "a" / "x").write_text("1\n")
+    (root / "y").write_text("1\n")
+    workspace.external.resnapshot()
+    for name in ("a/x", "y"):
+        (root / name).write_text("2\n")
+    workspace.external.detect(AGENT, tool="bash")
+    shutil.rmtree(root / "a")
+    workspace.external.detect(PERSON, tool="bash")
+    (root / "a").symlink_to("y") if kind == "link" else (root / "a").write_text("3\n")
+    workspace.external.detect(AGENT, tool="bash")
+    done = workspace.undo_selected(PERSON, Selection(session=AGENT), partly=True)
+    assert "a/x" in " ".join(done.notes)
+    assert tree(root).keys() == {"y"}
+    assert (root / "y").read_text() == "1\n"
+    workspace.redo(PERSON)
+    assert tree(root).keys() == {"a", "y"}
+
+
 def test_partly_removes_the_folders_from_which_all_goes(root: Path, workspace: Workspace) -> None:
     (root / "a").mkdir()
     (root / "a" / "x").write_text("x\n")

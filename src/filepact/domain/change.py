@@ -9,7 +9,7 @@ from filepact.domain.document import FOLDER, Revision, WorkspacePath, same_state
 from filepact.values import dataclass, replace
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator
+    from collections.abc import Collection, Iterator
 
     from filepact.domain.policy import Action
 
@@ -204,9 +204,19 @@ class ChangeSet:
             tuple(FileChange(one.path, side(one.before), side(one.after)) for one in self.changes)
         )
 
-    def without(self, paths: Container[WorkspacePath]) -> ChangeSet:
-        """This change set without some files."""
-        return ChangeSet(tuple(one for one in self.changes if one.path not in paths))
+    def without(self, paths: Collection[WorkspacePath]) -> ChangeSet:
+        """This change set without some files; what was to be a folder for these alone becomes nothing."""
+        left = [one for one in self.changes if one.path not in paths]
+        needless = {above for path in paths for above in _above(path)}
+        needless -= {above for one in left if one.after for above in _above(one.path)}
+        return ChangeSet(
+            tuple(
+                replace(one, after=None)
+                if one.path in needless and one.turns and one.after == FOLDER
+                else one
+                for one in left
+            )
+        )
 
     def then(self, later: ChangeSet) -> ChangeSet:
         """Compose two change sets: each file from its state before this one to that after ``later``.

@@ -233,7 +233,7 @@ class Rebase:
                 found[one.path] = _stale(self._show(one.path), f"{self._show(way)} stays as it is")
         if conflicts is not None:
             conflicts |= found
-        kept = changes.without(found).changes
+        kept = changes.without(stays | found).changes
         added = [one for one in more if turning_above(one.path, turning) not in stays]
         if not kept:
             raise nothing_to_do()
