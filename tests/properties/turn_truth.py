@@ -233,6 +233,10 @@ class Truth:
         """What stood under a name until it was removed last by the agent, if nothing came there since."""
         return [one[1] for one in self.really(name)[-1:] if one[0] == "agent" and one[2] is None]
 
+    def left(self, name: str) -> list[Entry | None]:
+        """What a person left under a name when they changed it last, if they have."""
+        return [one[2] for one in self.really(name) if one[0] == "person"][-1:]
+
     @property
     def acted(self) -> bool:
         return any(one[0] == "agent" for some in self.changes.values() for one in some)

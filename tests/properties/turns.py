@@ -456,8 +456,11 @@ def _taken_back(place: Place, one: History, truth: Truth, session: str) -> Wrong
         left_above = any(
             f"the folder {_visible(at)} stays: it is not empty" in said for at in above(name)
         )
-        stays = entry in (truth.now.get(name), *truth.removed(name))
-        if left_above and stays and _was_persons(truth, entry):
+        is_left = entry in (truth.now.get(name), *truth.removed(name))
+        if left_above and is_left and _was_persons(truth, entry):
+            continue
+        # What a person did last to a name stays, where only what the agent made of it since goes back.
+        if told and name in contested and entry in truth.left(name):
             continue
         # A folder that a person made again in the place of one that went has the rights that they gave it.
         if f"{_shown(name)} stays as somebody made it" in said and entry == truth.now.get(name):
@@ -471,6 +474,7 @@ def _taken_back(place: Place, one: History, truth: Truth, session: str) -> Wrong
         # What was written through a protection stays under it, until a person lifts that.
         protected = f"{_shown(name)}{_PROTECTED}" in said
         limit = told and (protected or _is_limit(truth, name))
+        stays = stays or (is_left and (told or left_above))
         if (code == 1 or partly) and (limit or stays):
             continue
         if (
