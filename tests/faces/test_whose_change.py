@@ -910,6 +910,27 @@ def test_what_a_person_makes_where_a_background_command_found_nothing_to_remove_
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
+@pytest.mark.parametrize("words", ["mv e d", "cp -r e d"])
+@pytest.mark.parametrize("there", [False, True])
+def test_what_a_person_saves_in_a_folder_that_a_background_command_names_is_theirs(
+    agents, words, there
+):
+    if there:
+        (agents.root / "d").mkdir()
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as hook:
+        above = chain(hook.pid, os.getpid())
+        agents.tell("UserPromptSubmit", above=chain(os.getppid(), os.getpid()))
+        given = {"command": f"{words}; npm run dev &"}
+        agents.tell("PreToolUse", "Bash", above=above, **given)
+        with subprocess.Popen(["cat"], stdin=subprocess.PIPE):
+            agents.tell("PostToolUse", "Bash", above=above, **given)
+            (agents.root / "d").mkdir(exist_ok=True)
+            agents.write("d/mine.txt", "by hand\n")
+            agents.tell("Stop")
+    assert agents.log()[-1] == (BY_NOBODY, {"d/mine.txt"})
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
 def test_what_a_person_saved_while_asked_about_a_background_command_that_names_it_is_theirs(agents):
     with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as hook:
         above = chain(hook.pid, os.getpid())

@@ -1,7 +1,19 @@
 """Random turns of an agent beside a person, taken back: the agent's are gone, the person's are there.
 
-Run as a program: ``python -m tests.properties.turns [--tries N] [--seed S] [--door DOOR]``.  A history that goes
+Run as a program: ``python -m tests.properties.turns [--tries N] [--seed S] [--only DOOR]``.  A history that goes
 wrong is made smaller, and printed as a shell script that plays it again.
+
+Mostly they are played fast: 24 turns come one after the other in one project, each with an undo of its own that is
+judged, with one state folder, one shell and, by hooks, one daemon that goes on while it is taken back (but for each
+fifth).  Between them a person sets the tree back, which nobody is told of.  What that leaves out: a journal and a
+snapshot without a past (each project has its first turn), and of hooks, that a file is read again at each look until
+its stamp is two seconds old, as on the coarsest disks (60 ms here).  One project in 20 is played slowly: each history
+in a folder and a state of its own, without any of that.
+
+A turn by hooks takes 0.11 s of a processor so, and 0.16 s slowly; the rest is filepact's own work for its events
+(13 of them, and 3 ms each), the undo, and the programs.
+
+COUNTS
 """
 
 from __future__ import annotations

@@ -550,6 +550,8 @@ class OpenCall:
     def named(self, path: WorkspacePath) -> bool:
         """Whether it is what changes a file, if anybody is; not what a name stands for that it is done with."""
         name = self.names.over(path)
+        if self.late and name != path.path:
+            return False  # In a folder that it names a person may save as well, for as long as it goes on.
         return bool(name) and not any(
             one.root == path.root and f"{one.path}/".startswith(f"{name}/") for one in self.done
         )
