@@ -159,7 +159,7 @@ def diagnose(message):
     counts["asked"] += 1
     asked = counts["asked"]
     number = message["id"]
-    if ORDERS.get("hang"):
+    if ORDERS.get("hang") or asked == ORDERS.get("hang_at"):
         return
     if ORDERS.get("crash") and asked >= ORDERS["crash"]:
         os._exit(7)

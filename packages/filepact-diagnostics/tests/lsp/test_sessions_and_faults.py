@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from filepact_diagnostics.lsp import session
 from filepact_diagnostics.lsp.documents import DiskChange
 from filepact_diagnostics.lsp.features import ReferencesQuery
 from filepact_diagnostics.lsp.pool import ServerPool
@@ -362,6 +363,32 @@ def test_a_server_that_keeps_a_proposed_text_is_stopped(
         if status.state == "stopped":
             break
         time.sleep(0.01)
+    assert ask(pool, tmp_path, "fine").diagnostics == ()
+    assert pool.status()[0].starts == 2
+
+
+def test_whoever_writes_a_proposed_file_does_not_wait_until_its_proposal_is_proven_gone(
+    start: Callable[..., ServerPool], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "_TURN", SECONDS)
+    monkeypatch.setattr(session, "_WITHDRAW_SECONDS", SECONDS)
+    pool, path = start({"hang_at": 3}), str(tmp_path / "a.x")
+    preview_of(pool, str(tmp_path), {path: "wrong"}, {path: "fine"}, SECONDS)
+    changes = [DiskChange(path, "changed", "wrong wrong")]
+    (answer,) = update_of(pool, str(tmp_path), changes, {path: "wrong wrong"}, SECONDS / 4)
+    assert [(one.fresh, len(one.diagnostics)) for one in answer.reports] == [(True, 2)]
+
+
+def test_whoever_asks_about_another_file_does_not_keep_a_proposal_from_being_proven_gone(
+    start: Callable[..., ServerPool], tmp_path: Path
+) -> None:
+    pool, path, other = (
+        start({"sticky": 1, "slow": 0.1}),
+        *map(str, (tmp_path / "a.x", tmp_path / "b.x")),
+    )
+    preview_of(pool, str(tmp_path), {path: "wrong"}, {path: "fine"}, SECONDS)
+    changes = [DiskChange(other, "changed", "fine")]
+    update_of(pool, str(tmp_path), changes, {other: "fine"}, SECONDS)
     assert ask(pool, tmp_path, "fine").diagnostics == ()
     assert pool.status()[0].starts == 2
 

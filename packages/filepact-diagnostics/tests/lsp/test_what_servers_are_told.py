@@ -404,3 +404,13 @@ def test_a_server_that_dates_all_texts_anew_at_a_save_is_told_of_none(tmp_path: 
 )
 def test_a_text_that_names_what_may_not_be_read_is_known(text: str, *, named: bool) -> None:
     assert names_protected(text, "/project", "src/main.c", Policy(BUILT_IN_RULES)) is named
+
+
+@pytest.mark.parametrize(("idle", "closed"), [(False, 11), (True, 0)])
+def test_more_documents_are_left_open_where_they_are_no_work(
+    tmp_path: Path, *, idle: bool, closed: int
+) -> None:
+    scene = Scene(tmp_path, sync={"idle": idle})
+    scene.report({f"f{number}.x": "fine" for number in range(45)})
+    scene.report({f"g{number}.x": "fine" for number in range(5)})
+    assert sum(one.startswith("didClose") for one in scene.end()) == closed

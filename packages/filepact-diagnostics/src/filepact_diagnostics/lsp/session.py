@@ -19,7 +19,7 @@ from filepact_diagnostics.lsp.diagnostics import (
 )
 from filepact_diagnostics.lsp.failures import RequestFailedError, RequestTimeoutError, ServerError
 from filepact_diagnostics.lsp.features import QueryAnswer, UnknownMethodError
-from filepact_diagnostics.lsp.sync import DocumentSync
+from filepact_diagnostics.lsp.sync import DocumentSync, ServerTurns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -73,7 +73,7 @@ class ServerSession:
         self.spec = spec
         self._launch = launch
         self._loop = asyncio.get_running_loop()
-        self._lock = asyncio.Lock()
+        self._turns = ServerTurns()
         self._sync = DocumentSync(spec, launch.folder, facts)
         self._lifecycle = ServerLifecycle(spec, launch, self._begin, pauses)
         self._questions: dict[str, tuple[int, asyncio.Task[FileDiagnostics]]] = {}
@@ -81,8 +81,6 @@ class ServerSession:
         self._silent_for = 0.0
         self._first_report_in: float | None = None
         self._pace = _FIRST_PACE
-        self._urgent = 0
-        self._hurry = asyncio.Event()
         self._yielded = 0
         self._idle: tuple[int, int, float] | None = None
         self._proof: asyncio.Task[None] | None = None
@@ -106,7 +104,7 @@ class ServerSession:
     @property
     def busy(self) -> bool:
         """Whether somebody is waiting for it."""
-        return self._lock.locked()
+        return self._turns.busy
 
     @property
     def changes(self) -> int:
@@ -116,7 +114,7 @@ class ServerSession:
     def tell(self, changes: Sequence[DiskChange]) -> None:
         """Note what happened on the disk; the server hears of it before it is next asked."""
         self._sync.note(changes)
-        if self._lifecycle.state == "ready" and not self._lock.locked():
+        if self._lifecycle.state == "ready" and not self._turns.busy:
             self._sync.deliver()
 
     async def ask(
@@ -147,7 +145,7 @@ class ServerSession:
             return absent
         self._sync.count_events()
         deadline = began + seconds
-        if await self._acquire(deadline, urgent=not background):
+        if await self._turns.acquire(deadline, urgent=not background):
             try:
                 reports = await self._reports(files, deadline, as_of)
                 if all(one.fresh for one in reports):
@@ -202,7 +200,7 @@ class ServerSession:
         absent = self._absent([*proposed, *others], patient=patient)
         if absent is not None:
             return replace(absent, before=absent.reports)
-        if not await self._acquire(deadline):
+        if not await self._turns.acquire(deadline):
             return self._proposal((), self._unknown([*proposed, *others], ""), began, _BUSY)
         # Where all files are new, another one has to show that nothing stays.
         known = {**files} or dict(list(others.items())[:1])
@@ -262,7 +260,7 @@ class ServerSession:
         """
         name, texts = self.spec.name, {**files, **proposed}
         deadline = self._loop.time() + seconds
-        if not await self._acquire(deadline):
+        if not await self._turns.acquire(deadline):
             return QueryAnswer(name, state="late", reason=_BUSY)
         try:
             client = await self._shown(texts, deadline, as_of)
@@ -296,7 +294,7 @@ class ServerSession:
         """
         self.used = self._loop.time()
         deadline = self.used + seconds
-        if not await self._acquire(deadline):
+        if not await self._turns.acquire(deadline):
             return None
         try:
             self._sync.deliver()
@@ -342,14 +340,23 @@ class ServerSession:
         )
 
     async def _reports(
-        self, files: Mapping[str, str], deadline: float, as_of: int | None
+        self,
+        files: Mapping[str, str],
+        deadline: float,
+        as_of: int | None,
+        *,
+        give_way: bool = False,
     ) -> tuple[FileDiagnostics, ...]:
         """The diagnostics of files; the caller holds the lock."""
         try:
             client = await self._shown(files, deadline, as_of)
         except ServerError as error:
             return self._unknown(files, str(error))
-        return await self._ask_shown(client, files, deadline)
+        asking = self._ask_shown(client, files, deadline)
+        if as_of is None or not give_way:
+            return await asking
+        found = await self._turns.unless_urgent(asking, lambda: self._sync.outdated(files, as_of))
+        return self._unknown(files, _LATER) if found is None else found
 
     async def _in_turn(
         self, files: Mapping[str, str], deadline: float, as_of: int, *, background: bool = False
@@ -361,7 +368,7 @@ class ServerSession:
             client, began = self._lifecycle.client, self._loop.time()
             # One that has given way often has its turn.
             yields = background and self._yielded < _MOST_YIELDED
-            late = began >= deadline or (yields and self._urgent > 0)
+            late = began >= deadline or (yields and self._turns.urgent > 0)
             if not background and deadline - began < self._pace:
                 self._pace, late = self._pace / 2, True  # Not begun; the next question may try it.
             if client is None or client.end_reason or late:
@@ -372,8 +379,9 @@ class ServerSession:
             count = min(count, _MOST_BEHIND) if background else count
             some, left = dict(left[:count]), left[count:]
             self._sync.show(some, as_of)
-            asking = asyncio.create_task(self._ask_shown(client, some, deadline))
-            reports = await (self._unless_urgent(asking, some) if yields else asking)
+            asking = self._ask_shown(client, some, deadline)
+            reports = await (self._turns.unless_urgent(asking) if yields else asking)
+            reports = self._unknown(some, _LATER) if reports is None else reports
             found += reports
             if not all(one.fresh for one in reports):
                 self._yielded += yields
@@ -384,18 +392,6 @@ class ServerSession:
             pace = (self._loop.time() - began) / len(some)
             self._pace = max((self._pace + pace) / 2, _TURN / _MOST_AT_ONCE)
         return found + self._unknown([path for path, _ in left], _LATER)
-
-    async def _unless_urgent(
-        self, asking: asyncio.Task[tuple[FileDiagnostics, ...]], files: Iterable[str]
-    ) -> tuple[FileDiagnostics, ...]:
-        """The answers, unless somebody else comes to wait for the server."""
-        hurry = asyncio.create_task(self._hurry.wait())
-        try:
-            await asyncio.wait({asking, hurry}, return_when=asyncio.FIRST_COMPLETED)
-            return asking.result() if asking.done() else self._unknown(files, _LATER)
-        finally:
-            hurry.cancel()
-            asking.cancel()
 
     def _give_up(self, paths: Iterable[str]) -> None:
         """Ask no more about files, so that the server has time for others."""
@@ -563,11 +559,15 @@ class ServerSession:
             end = self._loop.time() + _WITHDRAW_SECONDS
             again: tuple[FileDiagnostics, ...] = ()
             while not again or not all(one.fresh for one in again):
-                changed = any(self._sync.is_outdated(*one, as_of) for one in files.items())
-                if changed or self._urgent or self._loop.time() >= end:
+                if (
+                    self._sync.outdated(files, as_of)
+                    or self._turns.urgent
+                    or self._loop.time() >= end
+                ):
                     return
-                again = await self._reports(files, self._loop.time() + _TURN, as_of)
-            if any(self._sync.is_outdated(*one, as_of) for one in files.items()):
+                end_of_turn = self._loop.time() + _TURN
+                again = await self._reports(files, end_of_turn, as_of, give_way=True)
+            if self._sync.outdated(files, as_of):
                 return
             for one, was in zip(again, before, strict=True):
                 if was.fresh and one.diagnostics != was.diagnostics:
@@ -577,24 +577,7 @@ class ServerSession:
         finally:
             self._release()
 
-    async def _acquire(self, deadline: float, *, urgent: bool = True) -> bool:
-        """Wait until nobody else uses the server; False if that takes too long."""
-        if not self._lock.locked():
-            return await self._lock.acquire()
-        self._urgent += urgent
-        if urgent:
-            self._hurry.set()
-        try:
-            async with asyncio.timeout_at(deadline):
-                return await self._lock.acquire()
-        except TimeoutError:
-            return False
-        finally:
-            self._urgent -= urgent
-            if not self._urgent:
-                self._hurry.clear()
-
     def _release(self) -> None:
         self.used = self._loop.time()
         self._sync.deliver()
-        self._lock.release()
+        self._turns.release()

@@ -87,6 +87,8 @@ class SyncMethod:
         by_date: Whether it takes a file that is not open for unchanged while its date is the same.
         coarse: Whether it tells texts of a file apart by size and whole seconds only; it is told of
             no saves then.
+        idle: Whether open documents cost it nothing until it is asked about them, so that more of them
+            are left open.
         reload: A command of the server's, called with the address of a file that went and is there
             again.  For servers that learn a project from another program, which may have looked
             while the file was gone; an event alone tells them nothing that they do not know.
@@ -101,6 +103,7 @@ class SyncMethod:
     lazy: bool = False
     by_date: bool = False
     coarse: bool = False
+    idle: bool = False
     reload: str = ""
 
 
@@ -157,6 +160,9 @@ class ServerSpec:
             variable's name in braces stands for its value.
         dependents: A command of the server's that tells which other files a change concerns; empty
             where that is guessed.
+        includes: Endings of texts that others include.  What it finds in a file depends then on no
+            others but those that the text includes by name, and that these include; an option may
+            include a text with such an ending that nobody names.
         configured: What lies in a project that has settings for it, so that it is used before
             others: a file's name, and after a blank what stands in it.
     """
@@ -189,6 +195,7 @@ class ServerSpec:
     toolchain: tuple[str, ...] = ()
     configured: tuple[str, ...] = ()
     dependents: str = ""
+    includes: tuple[str, ...] = ()
     _named: bool = False
 
     @property
@@ -340,6 +347,7 @@ def _server(table: _Table, old: ServerSpec | None, *, named: bool, sound: bool) 
             sync.truth("lazy", default=old.sync.lazy),
             sync.truth("by_date", default=old.sync.by_date),
             sync.truth("coarse", default=old.sync.coarse),
+            sync.truth("idle", default=old.sync.idle),
             sync.text("reload", old.sync.reload),
         ),
         table.words("endings", old.endings),
@@ -356,6 +364,7 @@ def _server(table: _Table, old: ServerSpec | None, *, named: bool, sound: bool) 
         table.words("toolchain", old.toolchain),
         table.words("configured", old.configured),
         table.text("dependents", old.dependents),
+        table.words("includes", old.includes),
         named,
     )
     sync.finish()

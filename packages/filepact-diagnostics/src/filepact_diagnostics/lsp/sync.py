@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from filepact.wire.uris import path_of, uri_of
 from filepact_diagnostics.lsp.documents import FileWatchers, OpenDocuments, SyncProtocol
@@ -18,15 +18,19 @@ from filepact_diagnostics.lsp.failures import ServerError
 from filepact_diagnostics.lsp.spec import beneath
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Coroutine, Iterable, Mapping
 
     from filepact_diagnostics.lsp.client import LanguageClient
     from filepact_diagnostics.lsp.documents import DiskChange, Notification
     from filepact_diagnostics.lsp.spec import ServerSpec
 
-__all__ = ["DocumentSync", "RacyTexts"]
+__all__ = ["DocumentSync", "RacyTexts", "ServerTurns"]
+
+_T = TypeVar("_T")
 
 _MOST_OPEN: Final = 40
+_MOST_IDLE: Final = 200
+"""How many documents a server holds open, and one to which they are no work."""
 _MOST_CHANGES: Final = 5_000
 _MOST_TOLD: Final = 2_000
 _TICK: Final = 0.02
@@ -147,6 +151,10 @@ class DocumentSync:
         count, told = self._told.get(path, (self._told_of_others, None))
         return count > as_of and told != hash(text)
 
+    def outdated(self, files: Mapping[str, str], as_of: int) -> bool:
+        """Whether one of several files may."""
+        return any(self.is_outdated(path, text, as_of) for path, text in files.items())
+
     def show(self, files: Mapping[str, str], as_of: int | None = None) -> None:
         """Make the server see these texts, and again those that it would not look at otherwise.
 
@@ -168,7 +176,8 @@ class DocumentSync:
             sent += new
         sent += self._repeated(self._behind & files.keys())
         self._behind -= files.keys()
-        for path in self.documents.paths[: max(len(self.documents.paths) - _MOST_OPEN, 0)]:
+        most = _MOST_IDLE if self._spec.sync.idle else _MOST_OPEN
+        for path in self.documents.paths[: max(len(self.documents.paths) - most, 0)]:
             if path not in files:
                 sent += self.documents.close(path)
                 self._behind.discard(path)
@@ -270,6 +279,57 @@ def _filled(value: Any, facts: Mapping[str, str]) -> Any:
     if isinstance(value, dict):
         return {key: _filled(one, facts) for key, one in value.items()}
     return [_filled(one, facts) for one in value] if isinstance(value, list) else value
+
+
+class ServerTurns:
+    """Who uses a server: one after the other.
+
+    Attributes:
+        urgent: How many are waiting for it for whom somebody waits.
+    """
+
+    def __init__(self) -> None:
+        self._lock = asyncio.Lock()
+        self._hurry = asyncio.Event()
+        self.urgent = 0
+
+    @property
+    def busy(self) -> bool:
+        """Whether somebody uses it."""
+        return self._lock.locked()
+
+    async def acquire(self, deadline: float, *, urgent: bool = True) -> bool:
+        """Wait until nobody else uses the server; False if that takes too long."""
+        if not self._lock.locked():
+            return await self._lock.acquire()
+        self.urgent += urgent
+        if urgent:
+            self._hurry.set()
+        try:
+            async with asyncio.timeout_at(deadline):
+                return await self._lock.acquire()
+        except TimeoutError:
+            return False
+        finally:
+            self.urgent -= urgent
+            if not self.urgent:
+                self._hurry.clear()
+
+    def release(self) -> None:
+        """Let the next one use it."""
+        self._lock.release()
+
+    async def unless_urgent(
+        self, work: Coroutine[Any, Any, _T], useless: Callable[[], bool] = lambda: True
+    ) -> _T | None:
+        """The result of work; None, and it is left, once somebody comes for whom it is useless."""
+        asking, hurry = asyncio.create_task(work), asyncio.create_task(self._hurry.wait())
+        try:
+            await asyncio.wait({asking, hurry}, return_when=asyncio.FIRST_COMPLETED)
+            return None if not asking.done() and useless() else await asking
+        finally:
+            hurry.cancel()
+            asking.cancel()
 
 
 class RacyTexts:

@@ -175,7 +175,7 @@ class ChangeDiagnostics:
         else:
             also, whole = self._dependents(tally, deadline, quick=quick)
         gone = [one.path for one in self.changes if one.kind == "deleted"]
-        witness = servers.witness(gone[0].path) if gone and not paths else []
+        witness = servers.disk.witness(gone[0].path) if gone and not paths else []
         wanted = kind_of(self.changes)
         if not paths and not also and not witness:
             return UpdateResult(self._unanswered(wanted, ""))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from posixpath import basename, dirname
+from posixpath import basename, dirname, splitext
 from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.domain.document import WorkspacePath
@@ -143,6 +143,18 @@ class DiskSync:
         """Files that servers were asked about, absolute, the last ones at the end."""
         with self.lock:
             return tuple(self._shown)
+
+    def witness(self, gone: str) -> list[WorkspacePath]:
+        """A file by which servers can show that they have heard of another's end, if there is one.
+
+        Args:
+            gone: The other, beneath the root.
+        """
+        shown = (one[len(self._root.rstrip("/")) + 1 :] for one in reversed(self.shown))
+        names = (*shown, *(name for name, _ in self.files))
+        fit = (name for name in names if splitext(name)[1] == splitext(gone)[1])
+        paths = (WorkspacePath(self._root, name) for name in fit)
+        return [path for path in paths if self._files.stamp(path) is not None][:1]
 
     def listed(self, path: WorkspacePath) -> bool:
         """Whether a file was there, and not ignored, at the last scan."""

@@ -20,7 +20,8 @@ from filepact.errors import FilepactError
 from filepact.values import dataclass, replace
 from filepact_diagnostics.lsp.diagnostics import DiagnosticsHistory, FileDiagnostics
 from filepact_diagnostics.lsp.features import DependentsQuery, SymbolReferencesQuery
-from filepact_diagnostics.semantic.dependents import DependentIndex, changed_texts, names_of_changes
+from filepact_diagnostics.semantic.changed_names import changed_texts, names_of_changes
+from filepact_diagnostics.semantic.dependents import DependentIndex
 from filepact_diagnostics.semantic.disk_sync import DiskSync
 from filepact_diagnostics.semantic.updates import FreshDiagnostics
 
@@ -278,11 +279,14 @@ class RootServers:
             return told[:most], len(told) <= most
         self.index.learn(files, _INDEXING)
         changed = {path.path for path in paths}
-        names = names_of_changes(changes)
-        used = [] if quick else self._used_in(across, changes, deadline)
-        ranked = dict.fromkeys(name for name in used if name not in changed)
-        most_read = 0.0 if quick else min(deadline.rest * _FLOWS_SHARE, _FLOWS_SECONDS)
-        ranked |= dict.fromkeys(self.index.candidates(names, changed, seconds=most_read))
+        endings = [one.includes for one in self._pool.servers if one.name in across]
+        ranked = self.index.including(changed, endings, most)
+        if ranked is None:
+            used = [] if quick else self._used_in(across, changes, deadline)
+            ranked = dict.fromkeys(name for name in used if name not in changed)
+            most_read = 0.0 if quick else min(deadline.rest * _FLOWS_SHARE, _FLOWS_SECONDS)
+            names = names_of_changes(changes)
+            ranked |= dict.fromkeys(self.index.candidates(names, changed, seconds=most_read))
         rest = [name for name, _ in files if name not in ranked and name not in changed]
         every = (WorkspacePath(self.root, name) for name in (*ranked, *rest))
         fit = (path for path in every if self.index.fits(path))
@@ -305,17 +309,6 @@ class RootServers:
         """The servers of a file that look from one file at another."""
         servers = self._pool.servers_for(self.root, path.absolute)
         return {one.name for one in servers if one.sync.unsaved != "alone"}
-
-    def witness(self, gone: str) -> list[WorkspacePath]:
-        """A file by which servers can show that they have heard of another's end, if there is one.
-
-        Args:
-            gone: The other, beneath the root.
-        """
-        shown = self.paths(reversed(self.disk.shown))
-        others = (WorkspacePath(self.root, name) for name, _ in self.disk.files)
-        fit = (one for one in (*shown, *others) if splitext(one.path)[1] == splitext(gone)[1])
-        return [path for path in fit if self._raw.stamp(path) is not None][:1]
 
     def paths(self, absolute: Iterable[str]) -> list[WorkspacePath]:
         """Files beneath the root by their absolute paths."""
