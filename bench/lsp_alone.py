@@ -12,7 +12,7 @@ from filepact_diagnostics.lsp.capabilities import ServerCapabilities, initialize
 from filepact_diagnostics.lsp.failures import RequestFailedError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from filepact_diagnostics.lsp.spec import ServerSpec
@@ -86,6 +86,29 @@ class Alone:
                 params["identifier"] = one
             found += self._ask("textDocument/diagnostic", params)["items"]
         return found
+
+    def look(self, names: Iterable[str]) -> None:
+        """Have files open, ask about all at once, and wait for the answers."""
+        asked: set[int] = set()
+        for name in names:
+            uri = uri_of(str(self._root / name))
+            if name not in self._lines:
+                text = (self._root / name).read_text(encoding="utf-8")
+                self._lines[name] = text.count("\n")
+                language = self._server.language(name)
+                document = {"uri": uri, "languageId": language, "version": 0, "text": text}
+                self._tell("textDocument/didOpen", {"textDocument": document})
+            for one in self._names:
+                named = {} if one is None else {"identifier": one}
+                params = {"textDocument": {"uri": uri}, **named}
+                self._number += 1
+                asked.add(self._number)
+                method = "textDocument/diagnostic"
+                self._send({"id": self._number, "method": method, "params": params})
+        while asked:
+            said = self._hear()
+            if "method" not in said:
+                asked.discard(said["id"])
 
     def _ask(self, method: str, params: dict[str, Any]) -> Any:
         while True:

@@ -24,7 +24,7 @@ import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -59,6 +59,20 @@ BUDGET = 2.0  # what a write waits if nobody says otherwise
 AGENT = Session("bench", Actor("agent", "bench", "1"))
 
 
+class NotingPool(ServerPool):
+    """A pool that notes what else it was asked about with a changed file.
+
+    Attributes:
+        others: The files, absolute.
+    """
+
+    others: tuple[str, ...] = ()
+
+    def ask(self, root: str, files: Any, also: Any, seconds: float, **more: Any) -> Any:
+        self.others = tuple(also) if files else self.others
+        return super().ask(root, files, also, seconds, **more)
+
+
 class Door:
     """An agent's writes, and what the servers of the workspace make of each."""
 
@@ -84,6 +98,10 @@ class Door:
             return took, None
         return took, any(one.line == line.strip() for one in update.findings.new)
 
+    def settle(self) -> None:
+        """Wait until nobody is asked any more: what goes on behind a receipt blurs other times."""
+        self._semantics.turn_summary(session=AGENT, seconds=SECONDS)
+
     def close(self) -> None:
         self._semantics.close()
         self._workspace.close()
@@ -97,6 +115,8 @@ class Times:
     update: list[float] = field(default_factory=list)
     alone: list[float] = field(default_factory=list)
     followed: list[float] = field(default_factory=list)
+    others: list[float] = field(default_factory=list)
+    asked: list[int] = field(default_factory=list)
     pending: int = 0
     preview: list[float] = field(default_factory=list)
     version: str = ""
@@ -119,7 +139,8 @@ def measure(name: str, rounds: int) -> Times:
         taken.size = f"{planted.files} / {planted.lines // 1000} k"
         program, *arguments = which.filled({one: locate(one) or "" for one in which.needs})
         pool = ServerPool([which], environment, locate)
-        door = Door(agents, Path(folder) / "state", ServerPool([which], environment, locate))
+        noting = NotingPool([which], environment, locate)
+        door = Door(agents, Path(folder) / "state", noting)
         command = [locate(program) or program, *arguments]
         command = [word.replace("{root}", str(theirs)) for word in command]
         with Alone(which, command, theirs, environment) as alone:
@@ -147,6 +168,12 @@ def measure(name: str, rounds: int) -> Times:
 
                 warm = number >= len(planted.places)
                 followed_took, wrong = door.write(place, text, line, BUDGET if warm else SECONDS)
+                paths = [one[len(str(agents)) + 1 :] for one in noting.others]
+                others = [one for one in paths if one not in planted.places]
+                door.settle()
+                before = time.perf_counter()
+                alone.look(others)
+                others_took = time.perf_counter() - before
                 if wrong is None:
                     taken.pending += warm
                 elif warm and not taken.pending:  # else nobody knows what was wrong before
@@ -160,6 +187,7 @@ def measure(name: str, rounds: int) -> Times:
                 )
                 preview_took = time.perf_counter() - before
                 check(name, number + 1, _errors(seen.reports, other))
+                update_of(pool, str(ours), [], {change.path: text}, SECONDS)  # it has let go of it
 
                 if number == 0:
                     taken.first = update_took
@@ -167,6 +195,8 @@ def measure(name: str, rounds: int) -> Times:
                     taken.update.append(update_took)
                     taken.alone.append(alone_took)
                     taken.followed.append(followed_took)
+                    taken.others.append(alone_took + others_took)
+                    taken.asked.append(len(paths))
                     taken.preview.append(preview_took)
         (status,) = pool.status()
         taken.version = status.version
@@ -188,8 +218,8 @@ def check(name: str, number: int, wrong: bool) -> None:
 def report(names: Sequence[str], rounds: int) -> str:
     """The table of some servers."""
     rows = [
-        "| server | files / lines | first | alone | update | 95 of 100 | wanted | added | door | preview |",
-        "| --- " * 10 + "|",
+        "| server | files / lines | first | alone | update | 95 of 100 | wanted | added | door | alone, the same | asked | preview |",
+        "| --- " * 12 + "|",
     ]
     for name in names:
         taken = measure(name, min(rounds, ROUNDS.get(name, rounds)))
@@ -198,12 +228,15 @@ def report(names: Sequence[str], rounds: int) -> str:
         number = re.search(r"\d+(\.\d+)+", taken.version)
         said = f"{name} {number[0] if number else ''}".strip()
         door = _ms(statistics.median(taken.followed))
+        pulled = server(name).asking == "pull"
+        others = _ms(statistics.median(taken.others)) if pulled else "not asked"
         if taken.pending:
             door += f", {taken.pending} of {len(taken.followed)} pending"
         rows.append(
             f"| {said} | {taken.size} | {taken.first:.1f} s | {_ms(bare)} | {_ms(middle)} | {_ms(late)} "
             f"| {WANTED[name]:,} ms | {_ms(middle - bare)} "
-            f"| {door} | {_ms(statistics.median(taken.preview))} |"
+            f"| {door} | {others} | {statistics.median(taken.asked):.0f} "
+            f"| {_ms(statistics.median(taken.preview))} |"
         )
         print(rows[-1], file=sys.stderr, flush=True)
     today = datetime.now(tz=UTC).date()
