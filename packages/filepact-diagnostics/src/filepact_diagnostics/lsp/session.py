@@ -43,7 +43,7 @@ _LATER: Final = "there was no time left to ask about it"
 _NOT_WITHDRAWN: Final = "it was stopped, to be rid of a proposed text that it had kept in mind"
 _TURN: Final = 0.2
 _FIRST_PACE: Final = 0.025
-_MOST_AT_ONCE: Final = 20
+_MOST_AT_ONCE: Final = 60
 _MOST_BEHIND: Final = 2
 _MOST_YIELDED: Final = 3
 
