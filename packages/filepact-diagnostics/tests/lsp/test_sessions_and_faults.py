@@ -351,6 +351,16 @@ def test_a_preview_of_a_server_that_fails_shows_the_truth_or_nothing(
     assert not again.fresh or again.diagnostics == ()
 
 
+def test_a_server_that_ends_while_it_is_asked_is_asked_again_by_whoever_waits_for_it(
+    start: Callable[..., ServerPool], tmp_path: Path
+) -> None:
+    pool, path = start({"crash": 2}), str(tmp_path / "a.x")
+    (seen,) = preview_of(pool, str(tmp_path), {path: "wrong"}, {path: "fine"}, SECONDS)
+    assert delta_of(seen) is not None
+    assert len(delta_of(seen).new) == 1
+    assert pool.status()[0].starts == 2
+
+
 def test_a_server_that_keeps_a_proposed_text_is_stopped(
     start: Callable[..., ServerPool], tmp_path: Path
 ) -> None:

@@ -207,7 +207,7 @@ class ServerSession:
         before: tuple[FileDiagnostics, ...] = ()
         shown = False
         try:
-            before = await self._reports(known, deadline, as_of)
+            before = await self._reports(known, deadline, as_of, patient=patient)
             reason = next((one.reason for one in before if not one.fresh), "")
             if not reason and not self._sync.documents.kind.texts:
                 reason = "the server takes no texts that are not on the disk"
@@ -216,7 +216,7 @@ class ServerSession:
                 return self._proposal(before, unknown, began, reason)
             shown = True
             try:
-                after = await self._reports(dict(proposed), deadline, None)
+                after = await self._reports(dict(proposed), deadline, None, patient=patient)
                 now = self._loop.time()
                 after += await self._in_turn(others, now + (deadline - now) * _NEW_SHARE, as_of)
             finally:
@@ -346,8 +346,16 @@ class ServerSession:
         as_of: int | None,
         *,
         give_way: bool = False,
+        patient: bool = False,
     ) -> tuple[FileDiagnostics, ...]:
-        """The diagnostics of files; the caller holds the lock."""
+        """The diagnostics of files; the caller holds the lock.
+
+        With `patient` a server that ends while it is asked is started and asked again, once.
+        """
+        if patient:
+            found = await self._reports(files, deadline, as_of)
+            if self._lifecycle.state in ("ready", "broken"):
+                return found
         try:
             client = await self._shown(files, deadline, as_of)
         except ServerError as error:
@@ -380,8 +388,8 @@ class ServerSession:
             some, left = dict(left[:count]), left[count:]
             self._sync.show(some, as_of)
             asking = self._ask_shown(client, some, deadline)
-            reports = await (self._turns.unless_urgent(asking) if yields else asking)
-            reports = self._unknown(some, _LATER) if reports is None else reports
+            answered = await (self._turns.unless_urgent(asking) if yields else asking)
+            reports = self._unknown(some, _LATER) if answered is None else answered
             found += reports
             if not all(one.fresh for one in reports):
                 self._yielded += yields
