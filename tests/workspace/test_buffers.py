@@ -20,6 +20,7 @@ from filepact.text.edit import Edit, EditList
 from filepact.text.lines import Position
 from filepact.text.query import Query
 from filepact.workspace.buffers import Buffers, Typed
+from filepact.workspace.documents import merge_unsaved
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -305,6 +306,17 @@ FILE = WorkspacePath(RootId("/r"), "a.txt")
 
 def stored(text: str) -> Document:
     return Document(FILE, text.encode(), Revision.of(text.encode(), 0o644))
+
+
+def test_what_was_saved_of_a_text_is_no_other_change_beside_what_was_typed_on() -> None:
+    """Another program has saved it meanwhile; the lines that both have are not put in twice."""
+    base, saved, typed = "i\na\n\nd\nf\n\nk\n", "i\na\n\nd\nf\nn\nk\n", "i\na\n\nd\n\nf\nn\nk\n"
+    both = merge_unsaved(stored(saved), stored(base), typed)
+    assert both is not None
+    assert both.text == typed
+    beside = merge_unsaved(stored(base.replace("k", "m")), stored(base), typed)
+    assert beside is not None
+    assert beside.text == typed.replace("k", "m")
 
 
 @pytest.mark.parametrize(

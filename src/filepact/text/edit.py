@@ -25,6 +25,7 @@ __all__ = [
     "MergeResult",
     "RequestMatch",
     "TextRequest",
+    "goes_on",
     "merge",
     "prove",
     "replaced",
@@ -219,6 +220,23 @@ def _is_uneven(pieces: Sequence[Piece]) -> bool:
         if not least <= both[line] <= most:
             return True
     return False
+
+
+def goes_on(base: str, mine: str, theirs: str) -> bool:
+    """Whether my text was made from theirs and not from the base.
+
+    Then it has each line that they put in, one of which at least stands nowhere in the base, and none that
+    they took away and that stood once.
+    """
+    before = Counter(split_lines(base))
+    changed, own = Counter(split_lines(theirs)), Counter(split_lines(mine))
+    changed.subtract(before)
+    own.subtract(before)
+    return any(more > 0 and not before[line] for line, more in changed.items()) and all(
+        own[line] >= more if more > 0 else own[line] <= more or before[line] > 1 or not line.strip()
+        for line, more in changed.items()
+        if more
+    )
 
 
 def _groups(

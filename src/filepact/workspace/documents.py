@@ -24,7 +24,7 @@ from filepact.errors import (
     StaleFileError,
 )
 from filepact.text.codec import NamedEncoding, encode_new, rewrite
-from filepact.text.edit import EditList, merge
+from filepact.text.edit import EditList, goes_on, merge
 from filepact.text.editorconfig import EditorConfig, parse_editorconfig
 from filepact.text.lines import adopt_line_ends
 from filepact.values import dataclass
@@ -546,7 +546,10 @@ def merge_unsaved(stored: Document, base: Document, typed: str) -> Document | No
     Raises:
         EncodingUnsafeError: The file's encoding cannot hold what was typed.
     """
-    both = merge(base.text, with_text(base, typed).text, stored.text)
+    text = with_text(base, typed).text
+    if goes_on(base.text, text, stored.text):
+        return with_text(stored, text)  # Another program has saved an earlier state of it.
+    both = merge(base.text, text, stored.text)
     return None if both.text is None else with_text(stored, both.text)
 
 

@@ -26,6 +26,7 @@ from filepact.workspace.location import Location, check_is_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from filepact.domain.document import Revision, WorkspacePath
     from filepact.fs.locks import FileLocks
@@ -276,6 +277,17 @@ class BufferWriter:
         texts = (buffer.text, "" if buffer.base is None else buffer.base.text)
         held = (text.encode("utf-8", "surrogatepass") for text in texts)
         return self._guard.hides(path, agent, held)
+
+    def alone(self, keys: Iterable[str]) -> AbstractContextManager[object]:
+        """Keep other programs beside the same editor from files until it has what this one makes of them.
+
+        Args:
+            keys: The files' lock keys.
+
+        Raises:
+            TimedOutError: Another program's change is still on its way to the editor.
+        """
+        return self._locks.hold([f"editor {key}" for key in keys])
 
     def check_saved(
         self, meant: Document, *, client: str, operation: str = "", over: Document | None = None

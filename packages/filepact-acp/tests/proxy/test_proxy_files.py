@@ -1,6 +1,7 @@
 """Files that an agent asks the editor for, answered by the proxy between them."""
 
 import json
+import threading
 
 import pytest
 
@@ -251,6 +252,41 @@ def test_writes_to_one_file_are_done_in_the_order_in_which_they_came(tmp_path):
         wanted = [rig.begin_write("ab"[n % 2] + ".txt", f"{n}\n") for n in range(20)]
         assert [rig.agent.next()["id"] for _ in wanted] == wanted
         assert (rig.work / "a.txt").read_text() == "19\n"
+
+
+def test_agents_behind_two_proxies_of_one_editor_change_a_file_one_after_the_other(tmp_path):
+    """Else the editor is given the text of the first after that of the second, whose change is gone."""
+    (tmp_path / "second").mkdir()
+    first, second = Rig(tmp_path, fs=BOTH), Rig(tmp_path / "second", fs=BOTH)
+    second.work, second.state = first.work, first.state
+    file = first.work / "a.txt"
+    file.write_text("one\ntwo\nthree\n")
+    with first, second:
+        for rig in (first, second):
+            rig.start()
+            wanted = rig.begin_read("a.txt")
+            rig.shows("one\ntwo\nthree\n")
+            rig.agent.answer_to(wanted)
+        begun = first.begin_write("a.txt", "1\ntwo\nthree\n")
+        first.shows("one\ntwo\nthree\n")
+        held = first.told()
+        also = second.begin_write("a.txt", "one\ntwo\n3\n")
+
+        def take() -> None:
+            while (request := second.editor.next())["method"] == "fs/read_text_file":
+                second.editor.answer(request, {"content": file.read_text()})
+            file.write_text(request["params"]["content"])
+            second.editor.answer(request, {})
+
+        taker = threading.Thread(target=take)
+        taker.start()
+        taker.join(1.0)  # it may come before the first one is taken, and must not
+        file.write_text(held["params"]["content"])
+        first.editor.answer(held, {})
+        assert first.agent.answer_to(begun)["result"] == {}
+        taker.join(60.0)
+        assert second.agent.answer_to(also)["result"] == {}
+    assert file.read_text() == "1\ntwo\n3\n"
 
 
 def test_refusals_say_all_in_the_message_and_have_their_numbers_and_kinds(tmp_path):

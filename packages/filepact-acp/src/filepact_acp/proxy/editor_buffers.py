@@ -8,7 +8,8 @@ late nobody knows what it has.
 from __future__ import annotations
 
 import logging
-from contextlib import suppress
+import threading
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -27,7 +28,7 @@ from filepact_acp.errors import (
 from filepact_acp.proxy.protocol import READ, WRITE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from filepact.domain.document import Document, WorkspacePath
     from filepact.domain.operation import Session
@@ -80,6 +81,37 @@ class EditorTexts:
         self._twice = AgentWrites(EDITOR)
         # What was typed where a change was made, until it is shown again.
         self._overtyped: dict[WorkspacePath, str] = {}
+        self._mine = threading.local()
+
+    # -- other proxies of the same editor -------------------------------------------------
+
+    @contextmanager
+    def alone(self, bound: AcpSession, keys: Iterable[str]) -> Iterator[None]:
+        """Change files while no other proxy does, from what the editor shows until it has the new text.
+
+        Else it would be given an older text after a newer one, which takes the other agent's change away.
+
+        Args:
+            bound: The session's folders.
+            keys: The files' lock keys.
+
+        Raises:
+            TimedOutError: Another agent's change is still being looked at in the editor.
+        """
+        with ExitStack() as held:
+            self._mine.held = held
+            self._mine.take = partial(bound.workspace.unsaved.alone, tuple(keys))
+            held.enter_context(self._mine.take())
+            yield
+
+    def let_others(self) -> None:
+        """Let other proxies change the files of this thread's call, while a person is asked."""
+        self._mine.held.close()
+
+    def go_on(self) -> None:
+        """Keep them from it again: what comes now is written."""
+        self._mine.held.close()
+        self._mine.held.enter_context(self._mine.take())
 
     # -- what the editor shows ------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from filepact.errors import (
     ApprovalRequiredError,
     FilepactError,
     PathBlockedError,
+    TimedOutError,
 )
 from filepact.values import dataclass
 from filepact.wire.messages import error_response, response
@@ -299,6 +300,14 @@ class FileRequests:
         return {"content": part.text}
 
     def _write(self, job: _Job) -> None:
+        key = files.key(job.bound, job.session, job.path)
+        try:
+            with self._texts.alone(job.bound, [key]):
+                self._write_alone(job)
+        except TimedOutError as error:
+            raise to_refusal(error, job.path, job.bound.roots) from None
+
+    def _write_alone(self, job: _Job) -> None:
         params, bound, session = job.request.params, job.bound, job.session
         content = _text(params, "content")
         if not job.is_wanted:
@@ -347,10 +356,12 @@ class FileRequests:
 
         def approve(change: str, person: Approval) -> Receipt:
             # They may have typed meanwhile, and others may have written.
+            self._texts.go_on()
             self._fetch(job)
             return bound.workspace.approve(change, person, to_agent=True)
 
         def meanwhile() -> AbstractContextManager[object]:
+            self._texts.let_others()
             return self._executor.suspended(job.key)
 
         receipt = settle(self._questions, self._facts, bound, receipt, approve, meanwhile=meanwhile)

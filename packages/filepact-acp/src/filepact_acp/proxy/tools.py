@@ -6,13 +6,14 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from filepact.errors import FilepactError, UserDeniedError
+from filepact.errors import FilepactError, TimedOutError, UserDeniedError
 from filepact.tools.answers import failure
 from filepact.tools.engine import TOOLS, DraftResult, WorkspaceEngine
 from filepact.tools.registry import CallResult, Toolset
 from filepact.values import replace
 from filepact_acp.client_buffers import named_files
 from filepact_acp.errors import ClientRequestError, error_of_kind
+from filepact_acp.files import key
 from filepact_acp.proxy.files import settle
 
 if TYPE_CHECKING:
@@ -71,6 +72,17 @@ class EditorTools(Toolset):
         call = replace(
             call, session=replace(call.session, turn=self._bound.turn_name or call.session.turn)
         )
+        if name in _LOOKING:
+            return self._call(name, arguments, call)
+        names = named_files(name, arguments)
+        try:
+            keys = {key(self._bound, call.session, str(path)) for path in names}
+            with self._texts.alone(self._bound, keys):
+                return self._call(name, arguments, call)
+        except TimedOutError as error:
+            return failure(error)
+
+    def _call(self, name: str, arguments: Mapping[str, object], call: CallContext) -> CallResult:
         for path in named_files(name, arguments):
             try:
                 self._texts.fetch(self._bound, call.session, path, to_write=name not in _LOOKING)
@@ -125,6 +137,7 @@ class _Engine(WorkspaceEngine):
 
         def approve(change: str, person: Approval) -> Receipt:
             # They may have typed meanwhile.
+            self._texts.go_on()
             for path in workspace.proposal(change).changes.paths:
                 with suppress(FilepactError):
                     self._texts.fetch(self._bound, call.session, path, to_write=True)
@@ -132,6 +145,7 @@ class _Engine(WorkspaceEngine):
 
         questions, facts = self._links.questions, self._links.connection
         try:
+            self._texts.let_others()
             return settle(questions, facts, self._bound, receipt, approve, patience=_PATIENCE)
         finally:
             # What was said to this change is in the answer to it, and is not told again.
