@@ -194,7 +194,7 @@ class _Search:
                 why = why or "the lines that would come there were put in beside it"
         if not why and sent and self._is_elsewhere(sent, first, there, depth):
             why = "the lines that were sent stand somewhere else as they were"
-        if not why and sent and self._is_parted(sent, first, end, there):
+        if not why and sent and self._is_parted(sent, first, end, there, around):
             why = "lines that were sent side by side are so only somewhere else"
         if not why and not (sent and self._is_named_by(*sent, around)):
             why = self._among_twins(first, end, there, depth, around, removed=not new) or (
@@ -280,12 +280,15 @@ class _Search:
         here, found = (other.around(at, depth) for at in (there, places[0] + first - sent[0]))
         return [other.keys[at] for at in found] == [other.keys[at] for at in here]
 
-    def _is_parted(self, sent: tuple[int, int], first: int, end: int, there: int) -> bool:
+    def _is_parted(
+        self, sent: tuple[int, int], first: int, end: int, there: int, around: list[int]
+    ) -> bool:
         """Whether neighbours within what was sent are not so at the place, and have come together somewhere else."""
+        named = any(_has(self._known, header) for header in around)
         for at in range(max(first, sent[0] + 1), min(end, sent[1] - 1) + 1):
             pair, now = tuple(self._base.keys[at - 1 : at + 1]), there + at - first
-            if tuple(self._other.keys[max(now - 1, 0) : now + 1]) == pair:
-                continue
+            if tuple(self._other.keys[max(now - 1, 0) : now + 1]) == pair or (named and all(pair)):
+                continue  # Or what encloses it tells; a blank line is anybody's.
             for one in self._other.standing(pair, 0, len(self._back)):
                 was = self._back[one]
                 if was < 0 or self._back[one + 1] != was + 1:
