@@ -215,8 +215,9 @@ def test_gathered_calls_that_could_not_be_written_are_counted_as_lost(
     toolbox.call("read_file", {"path": "a.txt"}, call)
     settle()
     (tmp_path / "state" / "audit").unlink()
-    toolbox.call("read_file", {"path": "a.txt"}, call)
-    settle()
+    for _ in range(2):  # told once
+        toolbox.call("read_file", {"path": "a.txt"}, call)
+        settle()
     assert [one["lost"] for one in records() if "lost" in one] == [4]
     assert not problems(workspace)
 
