@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from bench.day_of_agents import both_days, served_day
 from bench.day_parts import PARTS
-from tests.agents.installed import MissingError
+from tests.agents.installed import or_skip
 from tests.hostile.sweeps import often
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
@@ -22,12 +20,8 @@ ASKS_ITSELF = {"gemini": {"waiting"}}
 @pytest.mark.parametrize("name", ["codex", *("gemini",) * often(0, 1)])
 def test_a_day_ends_as_it_was_meant_and_nothing_is_refused_without_need(name: str) -> None:
     parts = [one for one in PARTS if one not in ASKS_ITSELF.get(name, ())]
-    try:
+    with or_skip():
         ours = both_days(name, parts)[1] if often(0, 1) else served_day(name, parts)
-    except MissingError as error:
-        if os.environ.get("CI"):
-            raise
-        pytest.skip(str(error))
     assert ours.wrong == []
     assert ours.left == 0
     refused = [part for part, _call, _answer in ours.refused]

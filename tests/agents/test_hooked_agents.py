@@ -15,7 +15,7 @@ from filepact.config.settings import Settings
 from filepact.domain.operation import BY_NOBODY
 from filepact.faces.hooks.agents import AGENTS
 from tests.agents.hooked import HOOKED, Hooked, drive
-from tests.agents.installed import MissingError, skip_slow_starter
+from tests.agents.installed import or_skip, skip_slow_starter
 from tests.faces.command_line import command
 from tests.hostile.sweeps import often
 
@@ -39,12 +39,8 @@ LINES = ["one", "two", "three", "four", "five", "six", "seven"]
 def agent(request: pytest.FixtureRequest) -> Hooked:
     chosen: Hooked = request.param
     skip_slow_starter(chosen.name)
-    try:
+    with or_skip():
         chosen.command()
-    except MissingError as error:
-        if os.environ.get("CI"):
-            raise
-        pytest.skip(str(error))
     return chosen
 
 

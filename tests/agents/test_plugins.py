@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.agents.installed import MissingError, node_program, skip_slow_starter
+from tests.agents.installed import node_program, or_skip, skip_slow_starter
 from tests.agents.machines import AGENTS, Machine, SetUp
 from tests.agents.model import Call, ScriptedModel
 
@@ -42,12 +41,8 @@ def test_a_plugin_guards_and_records_the_agents_own_tools(name: str, tmp_path: P
     skip_slow_starter(name)
     agent: SetUp = next(one for one in AGENTS if one.name == name)
     package, program, group = agent.package
-    try:
+    with or_skip():
         command = node_program(package, program, group=group)
-    except MissingError as error:
-        if os.environ.get("CI"):
-            raise
-        pytest.skip(str(error))
     machine = Machine(agent, tmp_path)
     tool, facts = agent.write
     own: Call = (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +12,7 @@ import pytest
 
 import filepact
 from tests.agents.agents import AGENTS, BOUNDED, Agent
-from tests.agents.installed import MissingError
+from tests.agents.installed import or_skip
 from tests.agents.model import ScriptedModel
 from tests.agents.scenes import (
     FILES,
@@ -65,12 +64,8 @@ def playing(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Agent, str], 
         return play(agent, client, tmp_path_factory.mktemp("scene"))
 
     def answer(agent: Agent, client: str) -> Played:
-        try:
+        with or_skip():
             agent.package.command()
-        except MissingError as error:
-            if os.environ.get("CI"):
-                raise
-            pytest.skip(str(error))
         return played(agent.name, client)
 
     return answer
@@ -90,12 +85,8 @@ def test_the_example_of_a_client_lets_an_agent_edit(agent, tmp_path):
     change = agent.change(str(path), "one\r\ntwo\r\n", "two", "zwei")
     if agent not in BOUNDED and not (EXAMPLES.parent / ".node" / "agents" / "stamp").exists():
         pytest.skip("of the large form, which `scripts/deep` installs")
-    try:
+    with or_skip():
         agent.package.command()
-    except MissingError as error:
-        if os.environ.get("CI"):
-            raise
-        pytest.skip(str(error))
     with ScriptedModel([agent.read.call(path=str(path)), change]) as model:
         home = tmp_path / "home"
         environment = agent.prepare(home, model.url)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.agents.host_scenes import SCENES
 from tests.agents.hosts import BOUNDED, Host
-from tests.agents.installed import MissingError
+from tests.agents.installed import or_skip
 from tests.hostile.sweeps import often
 
 if TYPE_CHECKING:
@@ -26,12 +25,8 @@ PAIRS = PAIRS if often(0, 1) else PAIRS[: len(SCENES) + 1]
 @pytest.fixture
 def host(request: pytest.FixtureRequest) -> Host:
     chosen: Host = request.param
-    try:
+    with or_skip():
         chosen.command()
-    except MissingError as error:
-        if os.environ.get("CI"):
-            raise
-        pytest.skip(str(error))
     return chosen
 
 

@@ -17,7 +17,7 @@ import pytest
 
 from run_shell import Shell
 from tests.agents.hooked import HOOKED, Hooked, drive, named, settle
-from tests.agents.installed import MissingError, skip_slow_starter
+from tests.agents.installed import or_skip, skip_slow_starter
 from tests.hostile.sweeps import often
 
 if TYPE_CHECKING:
@@ -42,12 +42,8 @@ AGENTS = [
 def agent(request: pytest.FixtureRequest) -> Hooked:
     chosen: Hooked = request.param
     skip_slow_starter(chosen.name)
-    try:
+    with or_skip():
         chosen.command()
-    except MissingError as error:
-        if os.environ.get("CI"):
-            raise
-        pytest.skip(str(error))
     return chosen
 
 
@@ -131,12 +127,8 @@ def test_an_agent_on_a_terminal_is_stopped_gone_on_with_resized_and_ended(
 ) -> None:
     one = next(each for each in HOOKED if each.name == name)
     skip_slow_starter(name)
-    try:
+    with or_skip():
         one.command()
-    except MissingError as error:
-        if os.environ.get("CI"):
-            raise
-        pytest.skip(str(error))
     root, home = base / "root", base / "home"
     root.mkdir()
     variables = settle(one, home, "http://127.0.0.1:9")

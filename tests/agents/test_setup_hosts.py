@@ -13,7 +13,7 @@ import pytest
 
 from filepact.faces.hooks.agents import AGENTS as ACTORS
 from tests.agents.hooked import HOOKED
-from tests.agents.installed import MissingError, node_program, skip_slow_starter
+from tests.agents.installed import node_program, or_skip, skip_slow_starter
 from tests.agents.machines import AGENTS, Machine, SetUp
 from tests.agents.model import Call, ScriptedModel
 from tests.architecture.examples import matches
@@ -36,12 +36,8 @@ def _of_folder(call: Call, root: Path) -> Call:
 def machine(request: pytest.FixtureRequest, tmp_path: Path) -> Machine:
     agent: SetUp = request.param
     skip_slow_starter(agent.name)
-    try:
+    with or_skip():
         node_program(agent.package[0], agent.package[1], group=agent.package[2])
-    except MissingError as error:
-        if os.environ.get("CI"):
-            raise
-        pytest.skip(str(error))
     return Machine(agent, tmp_path)
 
 

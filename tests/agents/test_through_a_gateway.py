@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ import pytest
 
 from gateway_logins import PATIENCE, GuardedGateway, commands, follow, settings
 from tests.agents.hosts import HOSTS, Host
-from tests.agents.installed import MissingError
+from tests.agents.installed import or_skip
 from tests.agents.model import ScriptedModel
 from tests.hostile.sweeps import often
 
@@ -81,12 +80,8 @@ SOME = WAYS[:: often(3, 1)]
 )
 def way(request: pytest.FixtureRequest) -> Way:
     chosen: Way = request.param
-    try:
+    with or_skip():
         host_of(chosen).command()
-    except MissingError as error:
-        if os.environ.get("CI"):
-            raise
-        pytest.skip(str(error))
     return chosen
 
 

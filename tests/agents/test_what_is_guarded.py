@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import sys
 from pathlib import Path
@@ -13,7 +12,7 @@ import pytest
 
 from tests.agents.guarded import SCENES, seen
 from tests.agents.hooked import HOOKED
-from tests.agents.installed import MissingError, skip_slow_starter
+from tests.agents.installed import or_skip, skip_slow_starter
 from tests.hostile.sweeps import often
 
 if TYPE_CHECKING:
@@ -70,11 +69,7 @@ def test_each_agent_may_do_with_its_own_tools_what_the_table_says(
     agent: Hooked, tmp_path: Path
 ) -> None:
     skip_slow_starter(agent.name)
-    try:
+    with or_skip():
         agent.command()
-    except MissingError as error:
-        if os.environ.get("CI"):
-            raise
-        pytest.skip(str(error))
     column = 1 + [*COLUMNS].index(agent.name)
     assert seen(agent.name, tmp_path) == {row[0]: row[column] for row in table(0)[1:]}
