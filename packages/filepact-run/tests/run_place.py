@@ -67,7 +67,8 @@ class Place:
             "text": True,
             "stdout": subprocess.PIPE,
             "stderr": subprocess.PIPE,
-            "shorter": self.shorter,
+            # Known to processes that are forked alone.
+            **({"shorter": self.shorter} if self.shorter else {}),
             **more,
         }
 
