@@ -363,8 +363,8 @@ class ServerSession:
         asking = self._ask_shown(client, files, deadline)
         if as_of is None or not give_way:
             return await asking
-        found = await self._turns.unless_urgent(asking, lambda: self._sync.outdated(files, as_of))
-        return self._unknown(files, _LATER) if found is None else found
+        known = await self._turns.unless_urgent(asking, lambda: self._sync.outdated(files, as_of))
+        return self._unknown(files, _LATER) if known is None else known
 
     async def _in_turn(
         self, files: Mapping[str, str], deadline: float, as_of: int, *, background: bool = False
@@ -388,8 +388,10 @@ class ServerSession:
             some, left = dict(left[:count]), left[count:]
             self._sync.show(some, as_of)
             asking = self._ask_shown(client, some, deadline)
-            answered = await (self._turns.unless_urgent(asking) if yields else asking)
-            reports = self._unknown(some, _LATER) if answered is None else answered
+            if yields:
+                reports = await self._turns.unless_urgent(asking) or self._unknown(some, _LATER)
+            else:
+                reports = await asking
             found += reports
             if not all(one.fresh for one in reports):
                 self._yielded += yields
