@@ -261,10 +261,10 @@ TRACES = {
         "applied",
         {"x": FOLDER_SIDE, "x/y": FOLDER_SIDE},
     ),
-    "folders alone count as made when one is there": (
+    "folders alone count as made when one is there, and the other is named": (
         {"x": FOLDER_SIDE},
         MADE,
-        "applied",
+        "applied: x/y",
         {"x": FOLDER_SIDE},
     ),
     "folders of which none is there are not made": ({}, MADE, "rolled_back", {}),

@@ -242,7 +242,7 @@ class Recovery:
             traces, _ = self._traces(renamed, self._leftovers(operation))
             return self._take_back(operation, traces)
         if any(one.done for one in files or traces):
-            return self._complete(operation, files, left)
+            return self._complete(operation, files or traces, left)
         if all(one.now == one.change.before for one in files):
             return self._take_back(operation, traces)
         unsure = [one for one in files if one.now != one.change.before]
