@@ -202,6 +202,17 @@ SAID, RUNS = ('"A shop"', '"A small shop"'), ('"test": "node', '"postinstall": "
                 ]
             },
         ),
+        (
+            "ask",
+            "MultiEdit",
+            {
+                "edits": [
+                    {"old_string": RUNS[0], "new_string": RUNS[1]},
+                    {"old_string": RUNS[1], "new_string": RUNS[0]},
+                    {"old_string": SAID[0], "new_string": SAID[1]},
+                ]
+            },
+        ),
         ("ask", "insert", {"new_str": SAID[1], "line": 3}),
         ("ask", "Bash", {"command": "echo x > package.json"}),
     ],

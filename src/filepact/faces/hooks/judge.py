@@ -228,7 +228,7 @@ def _is_harmless(guard: Guard, calls: CallJudge, agent: str, event: HookEvent) -
 def _made_of(before: bytes, edits: Sequence[HookEdit]) -> bytes | None:
     """Return a file's bytes after exact edits; None where a tool might make something else of one."""
     try:
-        text = before.decode()
+        text = read = before.decode()
     except UnicodeDecodeError:
         return None
     for old, new, everywhere in edits:
@@ -239,6 +239,8 @@ def _made_of(before: bytes, edits: Sequence[HookEdit]) -> bytes | None:
             text = new
         elif not old or text.count(old) < 1 or (text.count(old) > 1 and not everywhere):
             return None
+        elif text.count(old) != read.count(old):
+            return None  # Of edits that build on each other a tool may make the first ones only.
         else:
             text = text.replace(old, new)
     return text.encode("utf-8", "surrogatepass")
