@@ -18,7 +18,7 @@ from filepact.workspace.call_rules import CallJudge
 from filepact.workspace.displaced_files import DisplacedFiles
 from filepact.workspace.file_snapshot import FileSnapshot, named_below
 from filepact.workspace.file_states import FileState, kept_state
-from filepact.workspace.folder_steps import stays_joined
+from filepact.workspace.handing import stays_joined
 from filepact.workspace.read_tracker import KnownText
 from filepact.workspace.reader import Reader, _spans
 
