@@ -296,9 +296,10 @@ class Truth:
         if entry in wanted and not (both and entry and entry[0] == "file" and self._added(name)):
             return True
         # A person has changed the rights of a folder since.
-        if both and entry and entry == self.now.get(name) and entry[0] == "folder":
+        if both and entry and entry[0] == "folder":
             last = changes[-1]
-            if last[0] == "person" and last[1] and last[1][0] == "folder":
+            stays = entry in (self.now.get(name), last[2])
+            if stays and last[0] == "person" and last[1] and last[1][0] == "folder":
                 return True
         # What a call did to a file by another name is nobody's, and all of them have one mode.
         if name in self.linked:

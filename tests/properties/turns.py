@@ -11,9 +11,16 @@ its stamp is two seconds old, as on the coarsest disks (60 ms here).  One projec
 in a folder and a state of its own, without any of that.
 
 A turn by hooks takes 0.11 s of a processor so, and 0.16 s slowly; the rest is filepact's own work for its events
-(13 of them, and 3 ms each), the undo, and the programs.
+(some 13 of them, and 4 ms each), the undo, and the programs.
 
-COUNTS
+Of seeds from 2026130000 up, on 30 November 2026, 8,616 histories were played (20,000 are wanted): by hooks 5,050,
+under a guard 1,260, in runs 1,160 without layers and 1,146 with them; and 450 more with kills (`killed_turns`).  By
+head (hooks, guard, without layers, with them): fb88a647 1,000, 300, 200, 200; 0bade387 480, 240, 0, 0; fa299590 0, 0,
+240, 240; 40ab5a74 1,200, 240, 240, 240; 8030a822 480, 0, 0, 0; 887ed63a 720, 240, 240, 0; 394eee9e 0, 0, 0, 240;
+d1761fe1 1,170, 240, 240, 226.  14 were wrong: 8 filepact's (4 of a kind) and 4 the model's are mended, and 2 are not: a
+folder that a command renames by a name that its words do not tell, after a question, and moves another one into, stays
+behind empty, untold (2026132306); an undo says `made d0/` of a folder that a person has removed again, and leaves it
+so (2026134988).
 """
 
 from __future__ import annotations
