@@ -209,14 +209,8 @@ class ChangeSet:
         left = [one for one in self.changes if one.path not in paths]
         needless = {above for path in paths for above in _above(path)}
         needless -= {above for one in left if one.after for above in _above(one.path)}
-        return ChangeSet(
-            tuple(
-                replace(one, after=None)
-                if one.path in needless and one.turns and one.after == FOLDER
-                else one
-                for one in left
-            )
-        )
+        bare = {one for one in left if one.path in needless and one.turns and one.after == FOLDER}
+        return ChangeSet(tuple(replace(one, after=None) if one in bare else one for one in left))
 
     def then(self, later: ChangeSet) -> ChangeSet:
         """Compose two change sets: each file from its state before this one to that after ``later``.
