@@ -61,7 +61,7 @@ def merged_change(host: Host, base: Path) -> None:
     assert "3\u2502line 3\n" in read
     assert "+line 3 by hand" in first
     assert "merged" in first
-    assert "which an earlier answer showed, was kept" in second
+    assert "What others changed before was kept" in second
     assert "line 3 by hand" not in second
     merged = _changed(TWENTY, line_3="line 3 by hand", line_15="line 15 by the agent")
     assert files == [merged]

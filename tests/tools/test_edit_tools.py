@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from contextlib import closing
 from pathlib import Path
@@ -201,11 +202,12 @@ def test_a_summary_names_lines_of_what_the_file_has_become(
     said: str,
 ):
     root, call = place
-    (root / "lines.txt").write_bytes(text.encode())
+    file = f"{re.sub(r'[^a-z0-9]', '', f'{text}{edits}')}.txt"  # that nobody knows yet
+    (root / file).write_bytes(text.encode())
     names = ("old_string", "new_string", "replace_all")
     sent = [dict(zip(names, one, strict=True)) for one in edits]
-    answer = call("edit_file", path="lines.txt", edits=sent)
-    assert f"edit lines.txt, {said}" in answer.text
+    answer = call("edit_file", path=file, edits=sent)
+    assert f"edit {file}, {said}" in answer.text
 
 
 TWINS = [

@@ -56,6 +56,41 @@ def revision(outcome: CallResult) -> str:
     return found[1]
 
 
+# -- after an edit that fits what is there now --------------------------------------------------------
+
+VALUES = "v1 = 42\nv0 = 31\nv1 = 42\nv2 = 88\nv3 = 41\n"
+
+
+def test_what_others_put_in_beside_an_edit_is_told_and_stays(
+    workspace: Workspace, tool: Tool, root: Path
+) -> None:
+    (root / "a.txt").write_text(VALUES)
+    tool("read_file", "a.txt")
+    (root / "a.txt").write_text(f"theirs()\nv3 = 41 # 88\n{VALUES}")
+    patch = (
+        "*** Begin Patch\n*** Update File: a.txt\n@@\n+v1 = 42\n+v2 = 88\n+  new()\n v1 = 42\n v0 = 31\n"
+        "-v1 = 42\n-v2 = 88\n-v3 = 41\n+other()\n*** End Patch\n"
+    )
+    said = open_toolbox(workspace).call("patch_apply", {"patch": patch}, CallContext(AGENT))
+    assert not said.failed
+    assert "+theirs()\n+v3 = 41 # 88\n" in said.text
+    mine = "v2 = 88\n  new()\nv1 = 42\nv0 = 31\nother()\nmore()\n"  # without the first line
+    assert not tool("write_file", "a.txt", content=mine).failed
+    assert (root / "a.txt").read_text() == f"theirs()\nv3 = 41 # 88\n{mine}"
+
+
+def test_what_stands_around_an_edit_and_was_not_shown_stays(tool: Tool, root: Path) -> None:
+    tool("read_file", "a.txt")
+    theirs = [*LINES[:3], "one", "two", "three", *LINES[3:]]
+    (root / "a.txt").write_text(text(theirs))
+    # It knows of this line by other means, and not of those beside it.
+    assert not tool("edit_file", "a.txt", old_string="two\n", new_string="mine\n").failed
+    said = tool("write_file", "a.txt", content=text([*LINES[:3], "mine", *LINES[3:]], line_9="x"))
+    assert said.failed
+    assert said.text.startswith("STALE_FILE: ")
+    assert (root / "a.txt").read_text() == text(theirs).replace("two\n", "mine\n")
+
+
 # -- after a merge --------------------------------------------------------------------------------
 
 

@@ -389,15 +389,19 @@ def _likeness(a: Counter[str], b: Counter[str]) -> float:
     return 2 * (a & b).total() / total if total else 1.0
 
 
-def shown_by_diff(before: str, after: str) -> list[tuple[int, int]]:
-    """The parts of the later text that the unified diff of two texts shows."""
+def shown_by_diff(before: str, after: str, *, context: int = _CONTEXT) -> list[tuple[int, int]]:
+    """The parts of the later text that the unified diff of two texts shows.
+
+    Without ``context``, of a removal that is a character on each side of where it was.
+    """
     lines = split_lines(after)
     starts = line_starts(lines)
     spans: list[tuple[int, int]] = []
     for region in compare_lines(split_lines(before), lines):
-        first = max(0, region.new_start - _CONTEXT)
-        last = min(len(lines), region.new_end + _CONTEXT)
-        spans.append((starts[first], starts[last]))
+        first = max(0, region.new_start - context)
+        last = min(len(lines), region.new_end + context)
+        edge = int(first == last)
+        spans.append((max(starts[first] - edge, 0), min(starts[last] + edge, len(after))))
     return spans
 
 

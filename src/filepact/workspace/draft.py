@@ -361,7 +361,8 @@ class Draft:
         elif not target.moved:
             self._known[path] = seen.edited(edits)
         else:
-            shown = shown_by_diff(document.text, edits.apply(document.text))
+            # The answer need not show what stands around it, which others may have changed.
+            shown = shown_by_diff(document.text, edits.apply(document.text), context=0)
             known = seen.renewed(self._written[path], shown)
             self._known[path] = replace(known, read=seen.read)
 

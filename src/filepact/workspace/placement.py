@@ -187,10 +187,8 @@ def placed(target: Target, make: Callable[[str], Made]) -> RebasedFile[Made]:
             raise
         if not _is_same_place(now, document.text, then, seen):
             raise
-        note = (
-            "The layout of the file was changed since you read it; the edit fits what it holds now."
-        )
-        return RebasedFile(edits_of(now), _asked(now), notes=(note,), made=now)
+        note = _what_changed(target, seen, document.text)
+        return RebasedFile(edits_of(now), _asked(now), seen.edited(edits_of(then)), (note,), now)
     if (
         every != "none"
         and not isinstance(now, FilepactError)
@@ -198,6 +196,19 @@ def placed(target: Target, make: Callable[[str], Made]) -> RebasedFile[Made]:
     ):
         raise _stale(target, "a text to be replaced everywhere has other places now")
     return RebasedFile(found.edits, found.asked, seen.edited(edits_of(then)), found.notes, then)
+
+
+def _what_changed(target: Target, seen: KnownText, text: str) -> str:
+    """A sentence about a file that others changed beside an edit: its layout alone, or what the difference shows."""
+    before, after = _plain(seen.text, text)
+    if before == after:
+        return (
+            "The layout of the file was changed since you read it; the edit fits what it holds now."
+        )
+    return (
+        "The file had changed since you read it; the edit fits what it holds now:\n"
+        f"{since(target, DIFF_IN_NOTE)}"
+    )
 
 
 def _tried(make: Callable[[str], Made], text: str) -> Made | FilepactError:
@@ -329,7 +340,7 @@ def _carried(
                 f"read is line {lost.other_line} now is not certain: {lost.reason}"
             )
         raise _stale(target, why)
-    note = "What others changed before, which an earlier answer showed, was kept."
+    note = "What others changed before was kept."
     if seen.revision.content != existing(target).revision.content:
         note = "The file had changed since you read it; both changes were merged, line by line:\n"
         note += since(target, DIFF_IN_NOTE)
