@@ -10,10 +10,10 @@ from collections import defaultdict
 
 from tests.architecture.project import HOUSE, WINGS, dotted, syntax
 
-MOST_MODULES = 210
-MOST_LINES = 78_400
+MOST_MODULES = 209
+MOST_LINES = 78_220
 CORE = ("text", "domain", "fs", "store", "workspace")
-MOST_CORE_LINES = 56_650
+MOST_CORE_LINES = 56_510
 MOST_WING_LINES = {
     "filepact_acp": 10_540,
     "filepact_diagnostics": 14_745,
