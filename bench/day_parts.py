@@ -520,7 +520,9 @@ def sub_agents(worker: Worker) -> Mind:
     answers = yield from worker.call(*map(hands.spawn, HELP))
     if hands.wait is not None:
         answers += yield from worker.call(hands.wait("".join(answers)))
-    now = project.tree()
+    end = time.monotonic() + TOGETHER  # Some hosts answer when the first of them is done.
+    while (now := project.tree()) != want and time.monotonic() < end:
+        time.sleep(0.1)
     for path in sorted(path for path in now if now[path] != want.get(path)):
         worker.tally.wrong.append((worker.part, ("", {}), "\n".join(answers), path))
         project.write(path, want.get(path))

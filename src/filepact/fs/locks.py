@@ -351,7 +351,7 @@ class _Holder:
 def _place(key: str) -> int:
     from hashlib import sha256  # noqa: PLC0415 - a server answers before it needs it
 
-    return int.from_bytes(sha256(os.fsencode(key)).digest()[:8], "big") >> 2
+    return int.from_bytes(sha256(key.encode("utf-8", "surrogatepass")).digest()[:8], "big") >> 2
 
 
 def _lock(
