@@ -189,11 +189,8 @@ def reason_against(table: str) -> str:
 def check_hosts(folder: Path, arguments: Namespace, state: str) -> Iterator[Any]:
     """Yield what `filepact doctor` says of the agents and editors that are here; as `Extension` says."""
     found = _own("setup")
-    return (
-        iter(())
-        if found is None or found.check_hosts is None
-        else found.check_hosts(folder, arguments, state)
-    )
+    if found is not None and found.check_hosts is not None:
+        yield from found.check_hosts(folder, arguments, state)
 
 
 def has_hooks(agent: str, state: str) -> bool:
