@@ -197,6 +197,39 @@ def test_nobody_waits_for_another_key(tmp_path: Path) -> None:
     assert (tmp_path / "locks").stat().st_size < 10_000
 
 
+def in_folder(folder: int, count: int = 1, first: int = 0) -> list[str]:
+    return [f"1:{folder}:{name}" for name in range(first, first + count)]
+
+
+def test_many_names_of_a_folder_are_locked_in_one_piece(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    lock = locking._lock
+    monkeypatch.setattr(
+        locking, "_lock", lambda *args, **how: asked.append(how["length"]) or lock(*args, **how)
+    )
+    locks, other = (FileLocks(str(tmp_path / "locks")) for _ in range(2))
+    many = [*in_folder(7, 900), *in_folder(8, 900), "1:9:alone"]
+    with locks.hold(many):
+        assert sorted(asked) == [1, 1 << 22, 1 << 22]
+        for held in (*in_folder(7), *in_folder(8, first=899), *in_folder(7, first=5_000), many[-1]):
+            assert other.try_hold([held]) is None
+        with other.hold([*in_folder(6), *in_folder(9, 300), "1:70:0", "1"], timeout=0):
+            pass
+        assert other.try_hold(in_folder(7, 900)) is None
+    with other.hold(in_folder(7, 1)):
+        assert locks.try_hold(many) is None
+    with other.hold(many, timeout=0):
+        pass
+
+
+def test_few_names_of_a_folder_leave_the_others_free(tmp_path: Path) -> None:
+    locks, other = (FileLocks(str(tmp_path / "locks")) for _ in range(2))
+    with locks.hold(in_folder(7, 100)), other.hold(in_folder(7, 100, first=100), timeout=0):
+        pass
+
+
 def test_who_needs_no_lock_has_it_at_once_and_makes_no_file(tmp_path: Path) -> None:
     locks = FileLocks(str(tmp_path / "locks"))
     with locks.hold([]):

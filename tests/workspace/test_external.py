@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from filepact.app import open_workspace
-from filepact.domain.document import WorkspacePath
+from filepact.domain.document import WorkspacePath, content_id
 from filepact.domain.operation import Actor, Session
 from filepact.domain.protected import AGENT_LOGS
 from filepact.errors import FilepactError, StaleFileError
 from filepact.fs import watch
 from filepact.fs.root import Root
-from filepact.workspace import file_snapshot, observe
+from filepact.workspace import file_snapshot, file_states, observe
 from filepact.workspace.external import ChangeList, ExternalChanges, KnownFileLimits
 from tests.hostile.sweeps import often
 from tests.needs import NOTICES
@@ -871,11 +871,14 @@ def test_a_turn_looks_at_nothing_that_was_not_touched(root, outside, session, mo
     if outside._files._snapshots[outside._guard.roots[0].path].watcher._notices is None:
         pytest.skip("no notices on this file system")
     looked_at = []
-    find = observe.stamp_at
-    for module in (observe, file_snapshot):
-        monkeypatch.setattr(
-            module, "stamp_at", lambda root, name: looked_at.append(name) or find(root, name)
-        )
+    find = watch.stamps_at
+
+    def stamps_at(root, names, *wanted):
+        looked_at.extend(names := [*names])
+        return find(root, names, *wanted)
+
+    for module in (watch, file_snapshot):
+        monkeypatch.setattr(module, "stamps_at", stamps_at)
     monkeypatch.setattr(observe, "scan", lambda *_, **__: pytest.fail("everything was looked at"))
     outside.mark()
     outside.resnapshot()
@@ -1373,3 +1376,35 @@ def test_a_pipe_in_place_of_a_file_or_folder_is_a_removal(root, workspace, sessi
     assert not (root / "other").exists()
     assert place in {one.path for one in done.left}
     assert (root / place).is_fifo()
+
+
+def test_what_moves_with_its_folder_is_not_read_again(
+    root, workspace, outside, session, monkeypatch
+):
+    (root / "old").mkdir()
+    for number in range(20):
+        (root / "old" / f"{number}.txt").write_text(f"{number}\n")
+    monkeypatch.setattr(file_states, "is_racy", lambda _stamp, _now: False)
+    outside.snapshot()
+    outside.resnapshot()
+    (root / "old").rename(root / "new")
+    (root / "new" / "7.txt").write_text("seven\n")
+    (root / "new" / "8.txt").rename(root / "new" / ".env")
+    with monkeypatch.context() as patch:
+        read = []
+        whole = Root.read
+        patch.setattr(
+            Root, "read", lambda self, path, **how: read.append(path) or whole(self, path, **how)
+        )
+        looked = outside.detect(session)
+    assert read == ["new/7.txt"]
+    found = told(looked)
+    assert {("old/1.txt", "delete"), ("new/1.txt", "create"), ("new/7.txt", "create")} <= found
+    assert "new/.env" in {one.path.path for one in looked.lost.changes.changes}
+    (after,) = [x.after for x in looked.operation.changes.changes if x.path.path == "new/7.txt"]
+    assert after.content == content_id(b"seven\n")
+    workspace.undo(PERSON, looked.operation.id, dry_run=False)
+    assert {f"old/{number}.txt" for number in range(20)} >= {
+        str(one.relative_to(root)) for one in (root / "old").iterdir()
+    }
+    assert (root / "old" / "7.txt").read_text() == "7\n"

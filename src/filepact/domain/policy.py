@@ -386,6 +386,7 @@ def decide(request: AccessRequest, policy: Policy) -> Decision:
     return policy.decide(request)
 
 
+@lru_cache(maxsize=256)
 def _parts(path: str) -> tuple[str, ...]:
     return tuple(key(part) for part in path.split("/") if part not in ("", "."))
 

@@ -2,7 +2,9 @@
 
 All locks lie in one file of the state folder, never on anybody's own.  A key is one byte of it, at
 an offset of 62 bits: nobody waits for another key, one descriptor holds any number of them, and
-the file does not grow.  Such record locks (``F_OFD_SETLK``, see fcntl_locking(2)) belong to the
+the file does not grow.  The names of one folder stand side by side there, so that who needs many
+of them locks the folder in one piece: the kernel compares each lock with every other one of the
+file.  Such record locks (``F_OFD_SETLK``, see fcntl_locking(2)) belong to the
 open file description: the kernel frees them when their holder dies, and threads exclude each
 other by them as processes do.
 """
@@ -17,6 +19,7 @@ import threading
 import time
 from contextlib import contextmanager, suppress
 from functools import lru_cache
+from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from filepact.errors import StateFailedError, TimedOutError
@@ -38,6 +41,8 @@ _LOOK: Final = (
 )
 _TOLD: Final = 4_096  # bytes of what the holder of a lock tells
 _NOTE: Final = struct.Struct("=q")
+_MANY: Final = 512  # keys that are locked one by one
+_NAMES: Final = 22  # bits of an offset that stand for the name; the others for its folder
 _BEFORE: Final = ".before."
 
 
@@ -95,12 +100,13 @@ class FileLocks:
 
     def _take(self, keys: Iterable[str], timeout: float) -> _Holder:
         places = sorted({_place(key) for key in keys})
+        pieces = dict.fromkeys(places, 1) if len(places) <= _MANY else _together(places)
         end = time.monotonic() + timeout
         while True:
             holder = self._open(end) if places else _Holder()
             try:
-                for place in places:
-                    holder.take(place, end, timeout)
+                for place, length in pieces.items():
+                    holder.take(place, length, end, timeout)
             except OSError as error:
                 holder.close()
                 raise self._unusable(error) from None
@@ -284,34 +290,34 @@ class _Holder:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def take(self, place: int, end: float, timeout: float) -> None:
-        """Lock one byte.
+    def take(self, place: int, length: int, end: float, timeout: float) -> None:
+        """Lock some bytes.
 
         Raises:
-            TimedOutError: It was not to be had in time.
+            TimedOutError: They were not to be had in time.
         """
-        if _lock(self._descriptor, place):
+        if _lock(self._descriptor, place, length=length):
             return
         seconds = end - time.monotonic()
         had = threading.Event()
         if seconds > 0:
             self._waits = True
             waiter = threading.Thread(
-                target=self._block, args=(place, had), name="filepact-lock", daemon=True
+                target=self._block, args=(place, length, had), name="filepact-lock", daemon=True
             )
             if not begun(waiter):
                 self._waits = False
                 while time.monotonic() < end and not had.wait(_LOOK):
-                    if _lock(self._descriptor, place):
+                    if _lock(self._descriptor, place, length=length):
                         return
                 seconds = 0.0
         if not had.wait(max(0.0, seconds)):
             raise _busy(self._noted(place), timeout)
 
-    def _block(self, place: int, had: threading.Event) -> None:
+    def _block(self, place: int, length: int, had: threading.Event) -> None:
         locked = False
         with suppress(OSError):
-            locked = _lock(self._descriptor, place, wait=True)
+            locked = _lock(self._descriptor, place, length=length, wait=True)
         with self._turn:
             self._waits = False
             if self._closed:
@@ -322,8 +328,8 @@ class _Holder:
     def note(self, places: Iterable[int]) -> None:
         """Write down this process's number for the keys, for the messages of those that wait."""
         with suppress(OSError):
-            for place in places:
-                os.pwrite(self._descriptor, _NOTE.pack(os.getpid()), place % _NOTES * _NOTE.size)
+            for line in {place % _NOTES for place in places}:
+                os.pwrite(self._descriptor, _NOTE.pack(os.getpid()), line * _NOTE.size)
 
     def _noted(self, place: int) -> int:
         """The process that last locked this byte or one that shares its line; 0 for none."""
@@ -351,7 +357,19 @@ class _Holder:
 def _place(key: str) -> int:
     from hashlib import sha256  # noqa: PLC0415 - a server answers before it needs it
 
-    return int.from_bytes(sha256(key.encode("utf-8", "surrogatepass")).digest()[:8], "big") >> 2
+    device, folder, name = (*key.split(":", 2), "", "")[:3]
+    above = sha256(f"{device}:{folder}".encode("utf-8", "surrogatepass")).digest()
+    last = sha256(name.encode("utf-8", "surrogatepass")).digest()
+    return int.from_bytes(above[:5], "big") << _NAMES | int.from_bytes(last, "big") >> 256 - _NAMES
+
+
+def _together(places: list[int]) -> dict[int, int]:
+    """The first bytes of what is locked for many places, in ascending order, each with how many of them."""
+    found: dict[int, int] = {}
+    for folder, some in groupby(places, lambda place: place >> _NAMES):
+        first, *more = some
+        found |= {folder << _NAMES: 1 << _NAMES} if more else {first: 1}
+    return found
 
 
 def _lock(

@@ -37,6 +37,7 @@ __all__ = [
     "Stamp",
     "files_behind",
     "folder_sign",
+    "gone_among",
     "is_gone",
     "is_later",
     "is_temporary",
@@ -323,35 +324,46 @@ def is_later(
 
 def is_odd(root: Root, path: str) -> bool:
     """Whether what stands there is neither a file nor a folder or link: a pipe, a socket, a device."""
-    with suppress(FilepactError):
-        return root.place(path, follow=False, known=True).kind == "other"
+    if root.glance(path) is not None:
+        with suppress(FilepactError):
+            return root.place(path, follow=False, known=True).kind == "other"
     return False
 
 
 def is_gone(root: Root, path: str) -> bool:
     """Whether a file is gone for certain, rather than in a folder that cannot be read."""
-    above, _, name = path.rpartition("/")
-    try:
-        folder = root.open_directory(above or ".", follow=False)
-    except (NotFoundError, ReadFailedError) as error:
-        return isinstance(error, NotFoundError)
-    except FilepactError:
-        # A link or a file stands there now; or another file system is mounted there, and hides what is beneath.
-        top = above
-        while dirname(top) and not _opens(root, dirname(top)):
-            top = dirname(top)
-        with suppress(FilepactError):
-            return root.place(top, follow=False).kind != "directory"
-        return False
-    try:
-        os.stat(name, dir_fd=folder, follow_symlinks=False)
-    except FileNotFoundError:
-        return True
-    except OSError:
-        return False
-    finally:
+    return path in gone_among(root, (path,))
+
+
+def gone_among(root: Root, paths: Iterable[str]) -> set[str]:
+    """The files that are gone, as of `is_gone`; each folder is opened once if its files follow each other."""
+    found: set[str] = set()
+    for above, names in groupby(paths, dirname):
+        try:
+            folder = root.open_directory(above or ".", follow=False)
+        except FilepactError as error:
+            found.update(names if _has_gone(root, above, error) else ())
+            continue
+        for path in names:
+            with suppress(OSError):
+                with suppress(FileNotFoundError):
+                    os.stat(path.rpartition("/")[2], dir_fd=folder, follow_symlinks=False)
+                found.add(path)
         os.close(folder)
-    return True
+    return found
+
+
+def _has_gone(root: Root, folder: str, error: FilepactError) -> bool:
+    """Whether a folder that does not open is gone, and what it held, by the error."""
+    if isinstance(error, (NotFoundError, ReadFailedError)):
+        return isinstance(error, NotFoundError)
+    # A link or a file stands there now; or another file system is mounted there, and hides what is beneath.
+    top = folder
+    while dirname(top) and not _opens(root, dirname(top)):
+        top = dirname(top)
+    with suppress(FilepactError):
+        return root.place(top, follow=False).kind != "directory"
+    return False
 
 
 def _opens(root: Root, folder: str) -> bool:

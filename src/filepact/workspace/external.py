@@ -20,7 +20,6 @@ from filepact.domain.policy import AccessRequest
 from filepact.domain.protected import is_bookkeeping, steers_git
 from filepact.errors import FilepactError
 from filepact.fs.inotify import wait_for
-from filepact.text.secrets import holds_private_key
 from filepact.values import dataclass, field, replace
 from filepact.workspace.file_snapshot import some_names, unwatched_said
 from filepact.workspace.file_states import (
@@ -30,6 +29,7 @@ from filepact.workspace.file_states import (
     KnownContents,
     KnownFileLimits,
     SnapshotStatus,
+    stamps_of,
     unread,
 )
 from filepact.workspace.folder_steps import folders_alone, made_folders, turning_above, with_folders
@@ -396,8 +396,9 @@ class ExternalChanges:
         # so whatever comes through a door in between is known for what it is.
         busy, seen.folders = self._catch_up(), self._files.folders
         seen.alone = [] if busy else [*alone]  # Those of what is being done are told of later.
+        present = stamps_of(self._guard, seen.states)
         for path, state in list(seen.states.items()):
-            now, stamp = self._files.present(path), state and state.stamp
+            now, stamp = present[path], state and state.stamp
             under_way = path in busy or turning_above(path, busy) is not None
             if under_way or not (stamp.is_of_same(now) if stamp else now is None):
                 del seen.states[path]
@@ -474,10 +475,8 @@ class ExternalChanges:
                     seen.contents.add(before.content, compress(data, 1))
         except FilepactError:
             return False
-        return not any(
-            self._guard.net and holds_private_key(seen.contents[side.content])
-            for side in (before, after)
-            if side is not None and side.content in seen.contents
+        return not self._guard.net or not any(
+            side is not None and seen.contents.is_private(side.content) for side in (before, after)
         )
 
     # -- the journal ----------------------------------------------------------------------

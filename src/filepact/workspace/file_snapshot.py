@@ -23,10 +23,12 @@ from filepact.fs.watch import (
     RootStamps,
     Stamp,
     folder_sign,
+    gone_among,
     is_gone,
     is_odd,
     scan,
     stamp_at,
+    stamps_at,
 )
 from filepact.text.gitignore import MACHINE_FOLDERS, is_build
 
@@ -427,12 +429,13 @@ class FileSnapshot:
 
     def _rechecked(self, names: Iterable[str]) -> dict[str, Stamp | None]:
         """The suspect files among these; the others are in doubt no more."""
+        stamps = stamps_at(self._root, sorted(names))
+        gone = gone_among(self._root, (name for name, stamp in stamps.items() if stamp is None))
         found: dict[str, Stamp | None] = {}
-        for name in sorted(names):
-            stamp = stamp_at(self._root, name)
+        for name, stamp in stamps.items():
             if not self._differs(name, stamp):
                 self._doubtful.discard(name)
-            elif stamp is not None or is_gone(self._root, name):
+            elif stamp is not None or name in gone:
                 found[name] = stamp
         return found
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from itertools import groupby
+from operator import attrgetter
 from posixpath import dirname
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from filepact.compression import compress, decompress, packed_size
-from filepact.domain.document import Revision, WorkspacePath
+from filepact.domain.document import Revision, WorkspacePath, content_id
 from filepact.domain.protected import is_agent_log
 from filepact.errors import FilepactError, PathBlockedError, ReadFailedError
-from filepact.fs.watch import folder_sign, is_gone, stamp_at, stamps_at
+from filepact.fs.watch import folder_sign, gone_among, stamp_at, stamps_at
 from filepact.text.secrets import holds_private_key
 from filepact.workspace.file_snapshot import COARSE, files_below, is_racy, unkept_state
 
@@ -37,7 +39,10 @@ __all__ = [
     "keep_copy",
     "kept_state",
     "made_before",
+    "packed_bytes",
     "read_state",
+    "renamed_state",
+    "stamps_of",
     "unread",
 ]
 
@@ -197,8 +202,10 @@ class IgnoredStamps(dict["WorkspacePath", "Stamp"]):
         """The files that differ or are gone, with their present stamps."""
         for root in self._guard.roots:
             known = {path.path: one for path, one in self.items() if path.root == root.path}
-            for name, stamp in stamps_at(root, known).items():
-                if stamp != known[name] and (stamp is not None or is_gone(root, name)):
+            stamps = stamps_at(root, known)
+            gone = gone_among(root, (name for name, stamp in stamps.items() if stamp is None))
+            for name, stamp in stamps.items():
+                if stamp != known[name] and (stamp is not None or name in gone):
                     yield WorkspacePath(root.path, name), stamp
 
 
@@ -207,6 +214,7 @@ class KnownContents(Mapping[str, bytes]):
 
     def __init__(self) -> None:
         self._packed: dict[str, bytes] = {}
+        self._private: dict[str, bool] = {}
         self.size = 0
 
     def add(self, name: str, packed: bytes) -> None:
@@ -219,6 +227,12 @@ class KnownContents(Mapping[str, bytes]):
 
     def __getitem__(self, name: str) -> bytes:
         return decompress(self._packed[name])
+
+    def is_private(self, name: str) -> bool:
+        """Whether one is among these, and holds a private key."""
+        if name in self._packed and name not in self._private:
+            self._private[name] = holds_private_key(self[name])
+        return self._private.get(name, False)
 
     def size_of(self, name: str) -> int:
         """The bytes of one, which is not unpacked for it."""
@@ -269,6 +283,50 @@ def read_state(
             return None
         stamp = again
     return None
+
+
+def packed_bytes(state: FileState, store: SnapshotStore | None) -> bytes | None:
+    """The bytes of a file in a state, compressed, if they are kept, in memory or in a store."""
+    if state.packed is not None or store is None or state.revision is None:
+        return state.packed
+    name = state.revision.content
+    packed = store.content(name) if state.held else None
+    try:
+        sound = packed is not None and content_id(decompress(packed)) == name
+    except ValueError:
+        sound = False
+    return packed if sound else None
+
+
+def renamed_state(
+    guard: Guard,
+    path: WorkspacePath,
+    stamp: Stamp,
+    old: FileState | None,
+    store: SnapshotStore | None,
+) -> FileState | None:
+    """The state of a file that was known by another name; None where it has to be read.
+
+    Args:
+        guard: Its roots.
+        path: The name that it has now.
+        stamp: Its stamp.
+        old: What was known under the other name.
+        store: Where its bytes may be kept.
+    """
+    if old is None or old.stamp != stamp or old.racy or not guard.keeps(path):
+        return None
+    data = packed_bytes(old, store)
+    return None if data is None else old._replace(packed=data, held=0)
+
+
+def stamps_of(guard: Guard, paths: Iterable[WorkspacePath]) -> dict[WorkspacePath, Stamp | None]:
+    """The stamps of files now."""
+    found: dict[WorkspacePath, Stamp | None] = {}
+    for root, some in groupby(paths, attrgetter("root")):
+        stamps = stamps_at(guard.root_of(root), (one.path for one in some))
+        found |= {WorkspacePath(root, name): stamp for name, stamp in stamps.items()}
+    return found
 
 
 def keep_copy(

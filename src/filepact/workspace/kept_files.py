@@ -13,7 +13,7 @@ from posixpath import dirname
 from typing import TYPE_CHECKING, Final
 
 from filepact.compression import decompress
-from filepact.domain.document import FOLDER, SnapshotFile, SnapshotRecord, WorkspacePath, content_id
+from filepact.domain.document import FOLDER, SnapshotFile, SnapshotRecord, WorkspacePath
 from filepact.domain.protected import has_agent_logs, is_agent_log, is_in_git
 from filepact.fs.atomic import LARGEST
 from filepact.fs.kernel import place_of, same_places
@@ -35,7 +35,9 @@ from filepact.workspace.file_states import (
     keep_copy,
     kept_state,
     made_before,
+    packed_bytes,
     read_state,
+    renamed_state,
 )
 from filepact.workspace.folder_steps import FolderChange, folder_at, folders_above, same_rights
 
@@ -83,6 +85,7 @@ class KnownFiles:
         self.unwatched = 0
         self.newly: list[tuple[WorkspacePath, Stamp]] = []
         self._went: dict[RootId, set[str]] = {}
+        self._former: dict[tuple[RootId, Stamp], WorkspacePath] = {}
         self._attended: dict[Hashable, _Attended] = {}
         self._unsaved: set[WorkspacePath] = set()
         self._told: set[WorkspacePath] = set()
@@ -332,15 +335,7 @@ class KnownFiles:
 
     def packed(self, state: FileState) -> bytes | None:
         """The bytes of a file in a state, compressed, if they are kept."""
-        if state.packed is not None or self.store is None or state.revision is None:
-            return state.packed
-        name = state.revision.content
-        packed = self.store.content(name) if state.held else None
-        try:
-            sound = packed is not None and content_id(decompress(packed)) == name
-        except ValueError:
-            sound = False
-        return packed if sound else None
+        return packed_bytes(state, self.store)
 
     def _held(self, root: RootId, name: str) -> bytes | None:
         """The bytes of a file as it is known, if they are kept; none of a link, which is not followed."""
@@ -418,12 +413,16 @@ class KnownFiles:
         """
         since, until, _, claims, made = *span, CallRange(*span[:3])
         self.newly.clear()
+        self._former.clear()
         for root in self._guard.roots:
             _, suspects = self._look(root, lambda: False, keep=True, hidden=True)
             there = {one.inode: (name, one) for name, one in suspects.stamps.items() if one}
             known = self._snapshots[root.path].stamps
             # What lies in a folder that was moved has its old times still.
             brought: dict[Stamp | None, str] = {known[x]: x for x in suspects.stamps if x in known}
+            for stamp, name in brought.items():
+                if stamp and stamp != suspects.stamps[name]:
+                    self._former[root.path, stamp] = WorkspacePath(root.path, name)
             later, before, left = set[str](), set[str](), set[str]()
             moved, former = dict[str, Stamp](), dict[str, str]()
             for name, stamp in suspects.stamps.items():
@@ -591,5 +590,9 @@ class KnownFiles:
         if limit < 0:  # What was kept for a call can be written back.
             kept = self._attended and self._copies.is_kept(path, stamp)
             limit = LARGEST if kept else self.limits.changed
+        if old := self._former.get((path.root, stamp)):
+            known = renamed_state(self._guard, path, stamp, self._states.get(old), self.store)
+            if known is not None:
+                return known
         secret = self.store is not None and self._guard.net
         return read_state(self._guard, path, stamp, limit=limit, secret=secret)
