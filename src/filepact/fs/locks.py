@@ -325,11 +325,11 @@ class _Holder:
             elif locked:
                 had.set()
 
-    def note(self, places: Iterable[int]) -> None:
+    def note(self, places: list[int]) -> None:
         """Write down this process's number for the keys, for the messages of those that wait."""
         with suppress(OSError):
-            for line in {place % _NOTES for place in places}:
-                os.pwrite(self._descriptor, _NOTE.pack(os.getpid()), line * _NOTE.size)
+            for place in places if len(places) < _NOTES else range(_NOTES):
+                os.pwrite(self._descriptor, _NOTE.pack(os.getpid()), place % _NOTES * _NOTE.size)
 
     def _noted(self, place: int) -> int:
         """The process that last locked this byte or one that shares its line; 0 for none."""
