@@ -444,6 +444,7 @@ def _taken_back(place: Place, one: History, truth: Truth, session: str) -> Wrong
         or truth.in_the_way(name)
         or name in truth.linked
         or any(change[0] == "either" for change in truth.really(name))
+        or _is_covered(one, name, said)
     }
     if code and found == truth.now and (contested or _PROTECTED in said) and "--partly" in said:
         code, said = place.undo(*words, "--partly")
@@ -573,6 +574,16 @@ def _is_left_out(one: History, name: str) -> bool:
         persons = [step.line for step in _steps(moves) if step.who == "person"]
         hides = hides or any("'mine*' >> .gitignore" in line for line in persons)
     return hides or top in ("out", "build", "dist") or name.endswith((".log", ".tmp"))
+
+
+def _is_covered(one: History, name: str, said: str) -> bool:
+    """Whether it was told that a folder stands in a file's place, with something that no look sees and that would be lost."""
+    inside = re.search(
+        rf"^{re.escape(_shown(name))}: the folder that stands there holds (.+), which would be lost$",
+        said,
+        re.MULTILINE,
+    )
+    return inside is not None and _is_left_out(one, inside[1])
 
 
 def _came_ignored(one: History, name: str) -> bool:
