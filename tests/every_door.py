@@ -65,8 +65,8 @@ import filepact
 from filepact.app import open_toolbox, open_workspace
 from filepact.domain.operation import Actor, Session
 from filepact.errors import FilepactError
-from filepact.faces.hooks.service import HookDaemon
 from filepact.tools.registry import CallContext
+from filepact_hooks.service import HookDaemon
 from tests import forked
 from tests.entries import ENTRIES, SPECIAL, facts, made
 from tests.faces.line_client import serving
@@ -394,7 +394,7 @@ class HooksDoor(Door):
             yield
 
     def program(self, *words: str) -> str:
-        from tests.faces.test_hooks import event  # noqa: PLC0415 - which is a test module
+        from test_hooks import event  # noqa: PLC0415 - which is a test module
 
         self._calls += 1
         given = {"call": f"t{self._calls}", "command": " ".join(words)}

@@ -14,6 +14,7 @@ import filepact_acp
 import filepact_diagnostics
 import filepact_fleet
 import filepact_gateway
+import filepact_hooks
 import filepact_run
 import filepact_setup
 import filepact_windows
@@ -26,6 +27,7 @@ WINGS = tuple(
         filepact_diagnostics,
         filepact_fleet,
         filepact_gateway,
+        filepact_hooks,
         filepact_run,
         filepact_setup,
         filepact_windows,

@@ -63,7 +63,7 @@ SHARED = "../packages/filepact-fleet/tests/test_shared.py"
 WALK = "fs/test_walk.py"
 RESOLVE = "fs/test_resolve.py"
 FAULTS = "fs/test_faults.py"
-HOOK_FAULTS = "faces/test_hook_faults.py"
+HOOK_FAULTS = "../packages/filepact-hooks/tests/test_hook_faults.py"
 AGREEMENT = "agreement/test_resolvers.py"
 COMMIT = "workspace/test_commit.py"
 EDITORS_TEXT = "../packages/filepact-acp/tests/test_editors_text.py"
@@ -525,7 +525,7 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
                 (HOOK_FAULTS, "test_a_field_of_an_event_that_is_wrong_or_missing_opens_nothing"),
                 (HOOK_FAULTS, "test_a_program_that_cannot_load_its_parts_refuses"),
             ),
-            ("faces/test_hook_faults.py",),
+            ("../packages/filepact-hooks/tests/test_hook_faults.py",),
         ),
         Promise(
             "Below a program that is known as an agent's, nothing is decided that a person decides.",

@@ -42,6 +42,7 @@ __all__ = [
     "open_diagnostics",
     "open_frame",
     "open_publisher",
+    "open_turn_errors",
     "reason_against",
 ]
 
@@ -95,6 +96,8 @@ class Extension:
         open_frame: Makes the `FrameHandler` of a workspace, with that one or None; both are types of a floor above.
         open_diagnostics: Opens what judges changes by their diagnostics: is told the settings and the state folder.  None
             where it judges nothing.
+        open_turn_errors: Opens what tells hooks, at the end of a turn, which errors it has left: is told what sums them up
+            for a session.  Its `note` is told each session, `close` ends it.  None where it has no hooks.
         check: What `filepact doctor` says of it: is told a workspace, the settings, the state folder, whether to start
             programs, and what to tell of those that take their time; answers with `CheckResult`, a type of a floor above.
         check_hosts: What `filepact doctor` says of the agents and editors that are here: is told a folder, the words that
@@ -118,6 +121,7 @@ class Extension:
     open_chat: Callable[[Any, ExitStack, str], Callable[[Workspace], Any]] | None = None
     open_frame: Callable[[Workspace, Any], Any] | None = None
     open_diagnostics: Callable[[Any, str], Any] | None = None
+    open_turn_errors: Callable[[Any], Any] | None = None
     check: Callable[[Workspace, Any, str, bool, Callable[[str], None]], Iterator[Any]] | None = None
     check_hosts: Callable[[Path, Namespace, str], Iterator[Any]] | None = None
     has_hooks: Callable[[str, str], bool] | None = None
@@ -207,6 +211,16 @@ def open_diagnostics(settings: Any, state: str) -> Any:
             "nothing that is installed asks language servers", hint="Install filepact again."
         )
     return found.open_diagnostics(settings, state)
+
+
+def open_turn_errors(summary: Any) -> Any:
+    """Return what tells hooks which errors a turn has left, from the extension that has hooks; as `Extension` says."""
+    found = _own("hooks")
+    if found is None or found.open_turn_errors is None:
+        raise InvalidParamsError(
+            "nothing that is installed answers hooks", hint="Install filepact again."
+        )
+    return found.open_turn_errors(summary)
 
 
 def open_database(store: StoreOptions, name: str) -> JournalDatabase:

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from filepact.faces.hooks.agents import AGENTS as ACTORS
+from filepact_hooks.agents import AGENTS as ACTORS
 from tests.agents.hooked import HOOKED
 from tests.agents.installed import node_program
 from tests.agents.machines import AGENTS, Machine

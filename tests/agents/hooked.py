@@ -10,7 +10,7 @@ import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from filepact.faces.hooks.agents import AGENTS
+from filepact_hooks.agents import AGENTS
 from tests.agents.installed import node_program
 from tests.agents.model import Call, ScriptedModel
 

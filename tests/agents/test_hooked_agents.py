@@ -13,7 +13,7 @@ import pytest
 from filepact.app import open_workspace
 from filepact.config.settings import Settings
 from filepact.domain.operation import BY_NOBODY
-from filepact.faces.hooks.agents import AGENTS
+from filepact_hooks.agents import AGENTS
 from tests.agents.hooked import HOOKED, Hooked, drive
 from tests.agents.installed import or_skip, skip_slow_starter
 from tests.faces.command_line import command

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from filepact.faces.hooks.agents import AGENTS as ACTORS
+from filepact_hooks.agents import AGENTS as ACTORS
 from tests.agents.hooked import HOOKED
 from tests.agents.installed import node_program, or_skip, skip_slow_starter
 from tests.agents.machines import AGENTS, Machine, SetUp

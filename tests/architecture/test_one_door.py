@@ -72,7 +72,7 @@ ALLOWED: dict[str, dict[str, str]] = {
             "the settings files of the person and the system, before any root is opened",
         ),
     },
-    "faces.hooks.client": {
+    "filepact_hooks.client": {
         **dict.fromkeys(
             (
                 *("os.chdir", "os.close", "os.fchdir", "os.fstat", "os.geteuid"),
@@ -97,13 +97,13 @@ ALLOWED: dict[str, dict[str, str]] = {
             "which folder the host works in; names only",
         ),
     },
-    "faces.hooks.daemon": {
+    "filepact_hooks.daemon": {
         **dict.fromkeys(("os.geteuid", "os.umask", "os.write", "socket."), "its own socket"),
         **dict.fromkeys(("fcntl.", "os.close", "os.open", "os.truncate"), STATE),
         "pathlib.": STATE,
         "os.pidfd_open": "whether the host of a call is still there",
     },
-    "faces.hooks.turn_errors": dict.fromkeys(
+    "filepact_hooks.turn_errors": dict.fromkeys(
         ("os.geteuid", "socket."), "a socket without a name on any disk, and whose it is"
     ),
     "faces.cli.doctor": {

@@ -32,8 +32,8 @@ ALLOWED = {
     "supervisor": "a process that starts without anything of ours: Linux alone hands orphans on",
     "wire.uris": "paths have another form, and so have their URIs",
     "config.folders": "folders of a person and of agents",
-    "faces.hooks.daemon": "Linux alone tells that a process has ended which is not a child",
-    "faces.hooks.turn_errors": "a socket without a file, which Linux alone has",
+    "filepact_hooks.daemon": "Linux alone tells that a process has ended which is not a child",
+    "filepact_hooks.turn_errors": "a socket without a file, which Linux alone has",
     "faces.cli.doctor": "says it",
 }
 """Modules that ask, and why each may."""

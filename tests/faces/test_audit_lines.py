@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import filepact
-from filepact.faces.hooks.service import HookDaemon
+from filepact_hooks.service import HookDaemon
 from run_place import Place
 from tests.faces.acp.proxy.rig import BOTH, Rig
 from tests.faces.command_line import command

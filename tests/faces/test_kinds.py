@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from filepact.faces.hooks.service import HookDaemon
+from filepact_hooks.service import HookDaemon
 from run_place import Place
 from tests import forked, kinds
 from tests.faces.test_hooks import event

@@ -18,11 +18,11 @@ from filepact.app import open_workspace
 from filepact.config.settings import Settings
 from filepact.domain.operation import BY_NOBODY, Actor, Session
 from filepact.errors import FilepactError
-from filepact.faces.hooks.service import HookDaemon
-from filepact.text.shell_command import read_command
 from filepact.workspace import external, file_states
 from filepact.workspace.external import KnownFileLimits
 from filepact.workspace.file_snapshot import unwatched_in
+from filepact_hooks.service import HookDaemon
+from filepact_hooks.shell_command import read_command
 from tests.faces import command_line
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import pytest
 
 import filepact
 from filepact.config.settings import parse_settings
-from filepact.faces.hooks.service import HookDaemon
+from filepact_hooks.service import HookDaemon
 from tests.faces.command_line import command
 from tests.faces.line_client import serving
 

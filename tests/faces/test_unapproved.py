@@ -16,9 +16,9 @@ from filepact.config.settings import Settings, parse_settings
 from filepact.domain.operation import Actor, Approval, Session
 from filepact.domain.protected import is_bookkeeping, steers_git
 from filepact.errors import FilepactError
-from filepact.faces.hooks.agents import AGENTS
-from filepact.faces.hooks.service import HookDaemon
 from filepact.workspace.selection import NEWEST, Selection
+from filepact_hooks.agents import AGENTS
+from filepact_hooks.service import HookDaemon
 from tests.domain.steering import PACKAGE
 from tests.faces.test_hooks import event, log, undo
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from filepact.faces.hooks.service import HookDaemon
+from filepact_hooks.service import HookDaemon
 from tests.faces.command_line import command
 
 if TYPE_CHECKING:

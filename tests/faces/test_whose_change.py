@@ -17,11 +17,11 @@ from filepact.app import ancestors, open_workspace
 from filepact.config.settings import Settings
 from filepact.domain.operation import BY_NOBODY, BY_SEVERAL, Actor, Session
 from filepact.errors import NoChangeError, StaleFileError
-from filepact.faces.hooks.service import HookDaemon
 from filepact.fs.inotify import InotifyWatcher
 from filepact.opening import descendants, ticks_now
 from filepact.values import replace
 from filepact.workspace.selection import NEWEST, Selection
+from filepact_hooks.service import HookDaemon
 from tests.needs import PROCESSES
 
 if TYPE_CHECKING:

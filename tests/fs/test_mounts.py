@@ -11,17 +11,17 @@ import pytest
 
 from filepact.domain.document import Revision, WorkspacePath
 from filepact.domain.policy import EntryFilter
-from filepact.domain.tool_call import read_tool_call
 from filepact.errors import FilepactError, PathBlockedError, WriteFailedError
 from filepact.fs.home_secrets import SecretIndex
 from filepact.fs.inotify import InotifyWatcher
 from filepact.fs.root import Root
 from filepact.fs.walk import TreeReader
-from filepact.workspace.call_files import files_of
-from filepact.workspace.call_rules import CallJudge
 from filepact.workspace.find import find_files
 from filepact.workspace.guard import Guard
 from filepact.workspace.name_index import NameIndex
+from filepact_hooks.call_files import files_of
+from filepact_hooks.call_rules import CallJudge
+from filepact_hooks.tool_call import read_tool_call
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

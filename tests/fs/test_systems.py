@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from filepact.faces.hooks import client
-from filepact.faces.hooks.client import peer
 from filepact.fs import darwin, kernel
 from filepact.fs.inotify import InotifyWatcher
 from filepact.fs.root import Root
 from filepact.fs.watch import moment, scan
+from filepact_hooks import client
+from filepact_hooks.client import peer
 from tests.as_macos import build, macos_fcntl, missing
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from filepact.app import open_workspace
 from filepact.config.settings import Settings
 from filepact.domain.operation import Actor, Session
 from filepact.errors import FilepactError
-from filepact.faces.hooks.service import HookDaemon
+from filepact_hooks.service import HookDaemon
 from tests.faces.command_line import command
 from tests.properties.turn_histories import ANOTHER, Call, History, Step, event
 from tests.properties.turn_truth import above
@@ -23,8 +23,8 @@ from tests.workspace.acting import write
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from filepact.domain.tool_call import HostProcess
     from filepact.workspace.workspace import Workspace
+    from filepact_hooks.tool_call import HostProcess
     from tests.properties.turn_truth import Truth
 
 SLACK = 1_000_000_000

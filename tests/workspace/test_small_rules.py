@@ -11,16 +11,16 @@ import pytest
 
 from filepact.domain.document import FOLDER, Revision, RootId, WorkspacePath
 from filepact.domain.operation import ChangeId
-from filepact.domain.tool_call import FileSearch, ToolCall
 from filepact.fs.watch import Stamp
 from filepact.workspace import displaced_files
-from filepact.workspace.call_rules import CallJudge
 from filepact.workspace.displaced_files import DisplacedFiles
 from filepact.workspace.file_snapshot import FileSnapshot, named_below
 from filepact.workspace.file_states import FileState, kept_state
 from filepact.workspace.handing import stays_joined
 from filepact.workspace.read_tracker import KnownText
 from filepact.workspace.reader import Reader, _spans
+from filepact_hooks.call_rules import CallJudge
+from filepact_hooks.tool_call import FileSearch, ToolCall
 
 if TYPE_CHECKING:
     from pathlib import Path

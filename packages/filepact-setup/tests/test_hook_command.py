@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 import filepact
-from filepact.faces.hooks import client
+from filepact_hooks import client
 from filepact_setup.hook_command import command_lines, hook_text, is_hook
 from filepact_setup.hosts import HOSTS
 from tests.installed import WINGS

@@ -17,7 +17,7 @@ import pytest
 
 from filepact.faces.cli import isolated_command
 from filepact.faces.cli.screen import Terminal
-from filepact.faces.hooks.agents import AGENTS
+from filepact_hooks.agents import AGENTS
 from filepact_setup import command, json_edit
 from filepact_setup.connections import connections
 from filepact_setup.hook_command import command_lines

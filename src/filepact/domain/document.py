@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache
+from posixpath import dirname
 from typing import TYPE_CHECKING, Final, NamedTuple, NewType, Self
 
 from filepact.text.codec import NamedEncoding, SourceText, decode
@@ -23,6 +25,7 @@ __all__ = [
     "LINK",
     "Document",
     "KnownTextRecord",
+    "NamedFiles",
     "Revision",
     "RootId",
     "SecretSearch",
@@ -104,6 +107,26 @@ class WorkspacePath(_Name):
     def absolute(self) -> str:
         """The path on the host, for people and for programs that need it; never for opening."""
         return f"{self.root.rstrip('/')}/{self.path}" if self.path != "." else self.root
+
+
+@dataclass(frozen=True, slots=True)
+class NamedFiles:
+    """The files that a call names: some of them, what lies below, and what wildcards stand for."""
+
+    files: frozenset[WorkspacePath] = frozenset()
+    globs: tuple[WorkspacePath, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.files or self.globs)
+
+    def over(self, path: WorkspacePath) -> str:
+        """The name that stands for a file: its own, or that of a folder above it; empty for none."""
+        if any(one.root == path.root and fnmatchcase(path.path, one.path) for one in self.globs):
+            return path.path
+        above = path.path
+        while above and WorkspacePath(path.root, above) not in self.files:
+            above = dirname(above)
+        return above
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,8 +35,7 @@ from filepact.text.gitignore import MACHINE_FOLDERS, is_build
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-    from filepact.domain.document import RootId
-    from filepact.domain.tool_call import NamedFiles
+    from filepact.domain.document import NamedFiles, RootId
     from filepact.fs.root import Root
     from filepact.workspace.guard import Guard
     from filepact.workspace.observe import RootEvents, RootWatcher

@@ -7,7 +7,13 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from filepact.domain.policy import AccessRequest, decide
-from filepact.domain.tool_call import (
+from filepact.errors import ApprovalRequiredError, FilepactError, PathBlockedError
+from filepact.text.confusables import adds_hidden
+from filepact.text.secrets import holds_private_key
+from filepact.values import dataclass, replace
+from filepact.wire.uris import path_named
+from filepact_hooks.call_rules import CallJudge
+from filepact_hooks.tool_call import (
     NEW_TEXTS,
     OLD_TEXTS,
     PATHS,
@@ -16,12 +22,6 @@ from filepact.domain.tool_call import (
     named_paths,
     opened,
 )
-from filepact.errors import ApprovalRequiredError, FilepactError, PathBlockedError
-from filepact.text.confusables import adds_hidden
-from filepact.text.secrets import holds_private_key
-from filepact.values import dataclass, replace
-from filepact.wire.uris import path_named
-from filepact.workspace.call_rules import CallJudge
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -242,7 +242,7 @@ def _within(wants: Any, value: Any) -> bool:
 
 def last_heard(one: Connection, options: Sequence[str]) -> float | None:
     """When an agent's own program called its hook here last, in seconds since the epoch."""
-    from filepact.faces.hooks.client import HookRequest  # noqa: PLC0415 - only the doctor asks
+    from filepact_hooks.client import HookRequest  # noqa: PLC0415 - only the doctor asks
 
     given = dict(zip(options[::2], options[1::2], strict=False))
     state = state_folder(given.get("--state"))
@@ -259,7 +259,7 @@ def fire_hook(one: Connection, options: Sequence[str], here: Path) -> str:
 
     What is run is what `setup` writes, and never a line of a file that agents may change.
     """
-    from filepact.faces.hooks.client import PROBE  # noqa: PLC0415 - only the doctor asks
+    from filepact_hooks.client import PROBE  # noqa: PLC0415 - only the doctor asks
 
     host = one.host
     words, named = [*isolated_command(), "hook", host.name], [*NAMED, "hook", host.name]

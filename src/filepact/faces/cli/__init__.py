@@ -65,7 +65,7 @@ def perform(words: Sequence[str], *, alone: bool = False) -> int:
     """
     if words[:1] == ["hook"]:
         # An agent waits for it at every call of a tool, and the other commands take longer to load.
-        from filepact.faces.hooks.client import hook  # noqa: PLC0415
+        from filepact_hooks.client import hook  # noqa: PLC0415
 
         code = hook(words[1:])
         if code is not None:

@@ -58,32 +58,6 @@ def _add_serving(group: CommandGroup) -> None:
         "read-only: as --read-only (default: auto)",
     )
     add = group.add(
-        "hook",
-        "serve:hook",
-        "answer one hook event of an agent; agents call this, not people",
-        "filepact hook claude < event.json",
-        "Reads one event from standard input and prints the answer in the agent's format. The exit code is 0, or 2 for a call that cannot be refused in another way.",
-    )
-    agents = ("claude", "codex", "gemini", "opencode", "copilot", "cursor")
-    add("agent", metavar="AGENT", choices=agents, help=f"{', '.join(agents[:-1])} or {agents[-1]}")
-    add("--event", metavar="NAME", default="", help="the event, if the input does not name it")
-    add(
-        "--strict",
-        dest="mode",
-        action="store_const",
-        const="strict",
-        help="also refuse a call that cannot be recorded",
-    )
-    add(
-        "--record",
-        dest="mode",
-        action="store_const",
-        const="record",
-        help="record what changes, and refuse nothing",
-    )
-    said = "say nothing in folders that were not set up"
-    add("--where-set-up", action="store_true", help=said)
-    add = group.add(
         "completion",
         "main:completion",
         "print a completion script for a shell",

@@ -65,7 +65,7 @@ GROUPS: Final = {
     "rules": "explain policy",
     "run and watch programs": "",
     "files by hand": "read find grep tree write edit patch mkdir mv rm",
-    "servers and teams": "mcp audit hook",
+    "servers and teams": "mcp audit",
 }
 """The commands by what people want, at most ten of each kind, what is wanted most first.  Those of extensions say which, or are of the last."""
 

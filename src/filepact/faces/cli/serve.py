@@ -24,13 +24,12 @@ if TYPE_CHECKING:
     from filepact.domain.operation import Actor
     from filepact.domain.person import Ancestor
     from filepact.faces.cli.screen import Terminal
-    from filepact.faces.hooks.turn_errors import TurnErrors
     from filepact.faces.mcp.calls import ElicitationHandler, FrameHandler
     from filepact.tools.engine import ChangeJudge
     from filepact.tools.registry import ToolEngine, Toolset
     from filepact.workspace.workspace import Mode, Workspace
 
-__all__ = ["hook", "instructions", "mcp", "shortened"]
+__all__ = ["instructions", "mcp", "shortened"]
 
 _LATER: Final = (
     *("re2", "regex", "pydantic", "logging", "concurrent.futures.thread", "filepact.compression"),
@@ -51,21 +50,6 @@ _MODES: Final[dict[str, Mode]] = {
 
 _AT_THE_END: Final = 1.0
 """Seconds that the end of a turn waits for what language servers have not answered yet."""
-
-
-def hook(arguments: Namespace, _screen: Terminal) -> None:
-    """Answer one event of an agent's own tools."""
-    from filepact.faces.hooks.client import run  # noqa: PLC0415 - only this command needs it
-
-    run(
-        arguments.agent,
-        arguments.event,
-        arguments.root,
-        mode=arguments.mode or "",
-        only=arguments.where_set_up,
-        state=arguments.state or "",
-        config=arguments.config or "",
-    )
 
 
 def mcp(arguments: Namespace, _screen: Terminal) -> None:
@@ -109,7 +93,7 @@ def mcp(arguments: Namespace, _screen: Terminal) -> None:
         if solution:
             folders.guard.find_file(solution, "read")
         diagnostics.open(stack, folders)
-        turns: list[TurnErrors] = []
+        turns: list[Any] = []
         shown: dict[str, Any] = {
             "tier": arguments.tier,
             "max_level": arguments.max_level,
@@ -198,14 +182,15 @@ def compile_ahead(more: Sequence[str]) -> Callable[[], int | None]:
     return lambda: 0
 
 
-def _turn_errors(semantics: ChangeJudge) -> closing[TurnErrors]:
+def _turn_errors(semantics: ChangeJudge) -> closing[Any]:
     """Return the service that tells hooks, at the end of a turn, which errors it has left."""
-    from filepact.faces.hooks.turn_errors import TurnErrors  # noqa: PLC0415 - where there are servers
+    from filepact.extension import open_turn_errors  # noqa: PLC0415 - where there are servers
 
-    return closing(TurnErrors(partial(semantics.turn_summary, seconds=_AT_THE_END, ends=True)))
+    summary = partial(semantics.turn_summary, seconds=_AT_THE_END, ends=True)
+    return closing(open_turn_errors(summary))
 
 
-def _changed(turns: Sequence[TurnErrors], session: Session) -> None:
+def _changed(turns: Sequence[Any], session: Session) -> None:
     for one in turns:
         one.note(session)
 

@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from filepact.config.person import home_folder
 from filepact.domain.operation import Actor
-from filepact.domain.tool_call import named_commands, read_tool_call
 from filepact.errors import FilepactError
 from filepact.values import replace
 from filepact.wire.messages import response
-from filepact.workspace.call_files import files_of
 from filepact.workspace.file_snapshot import unwatched_said
 from filepact_acp.client_buffers import PATIENCE
 from filepact_acp.errors import CANCELLED, INVALID, refuse
@@ -49,6 +47,8 @@ from filepact_acp.proxy.protocol import (
 from filepact_acp.proxy.tool_socket import ToolSocket
 from filepact_acp.record import PermissionLogWriter
 from filepact_acp.settings import ProxySettings
+from filepact_hooks.call_files import files_of
+from filepact_hooks.tool_call import named_commands, read_tool_call
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,7 +14,8 @@ from itertools import pairwise
 from posixpath import basename
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from filepact.text.shell_programs import (
+from filepact.values import late_regex
+from filepact_hooks.shell_programs import (
     CHOOSING,
     CODE_FIRST,
     DELETING,
@@ -41,13 +42,12 @@ from filepact.text.shell_programs import (
     listing_search,
     used_by,
 )
-from filepact.text.shell_syntax import FILTERS, Argument, ShellScript
-from filepact.values import late_regex
+from filepact_hooks.shell_syntax import FILTERS, Argument, ShellScript
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from filepact.text.shell_syntax import SimpleCommand, WordUse
+    from filepact_hooks.shell_syntax import SimpleCommand, WordUse
 
 __all__ = ["ShellCommand", "ShellSearch", "ShellWord", "read_command"]
 

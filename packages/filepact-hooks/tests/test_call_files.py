@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from filepact.domain.tool_call import read_tool_call
-from filepact.workspace.call_files import files_of
+from filepact_hooks.call_files import files_of
+from filepact_hooks.tool_call import read_tool_call
 
 
 @pytest.fixture

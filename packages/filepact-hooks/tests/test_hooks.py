@@ -13,12 +13,12 @@ import pytest
 from filepact.app import open_workspace
 from filepact.config.settings import Settings
 from filepact.domain.operation import BY_NOBODY, Actor, Session
-from filepact.domain.tool_call import FileAccess
 from filepact.errors import FilepactError, StateFailedError
 from filepact.faces.cli import run
-from filepact.faces.hooks.agents import AGENTS, read_event
-from filepact.faces.hooks.service import HookDaemon
 from filepact.workspace.external import ExternalChanges
+from filepact_hooks.agents import AGENTS, read_event
+from filepact_hooks.service import HookDaemon
+from filepact_hooks.tool_call import FileAccess
 from tests.domain.steering import PACKAGE
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from filepact.values import late_regex, words
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from filepact.text.shell_syntax import Argument, WordUse
+    from filepact_hooks.shell_syntax import Argument, WordUse
 
 __all__ = [
     "CHOOSING",

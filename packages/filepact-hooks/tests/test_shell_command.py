@@ -6,7 +6,7 @@ import shlex
 
 import pytest
 
-from filepact.text.shell_command import read_command
+from filepact_hooks.shell_command import read_command
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from filepact.app import open_workspace
 from filepact.config.folders import SET_UP_FILE, set_up_bytes
 from filepact.config.settings import Settings
 from filepact.domain.operation import Actor, Session
-from filepact.faces.hooks import client
+from filepact_hooks import client
 from tests import forked
 from tests.crash.near_full import fill, small_disk
 from tests.faces.command_line import command
@@ -409,7 +409,7 @@ def test_a_turn_that_its_host_does_not_name_goes_on_with_the_next_daemon(hooks: 
 
 
 def test_a_daemon_that_nobody_can_reach_any_more_ends(hooks, monkeypatch):
-    from filepact.faces.hooks import daemon  # noqa: PLC0415
+    from filepact_hooks import daemon  # noqa: PLC0415
 
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     monkeypatch.chdir(hooks.root)
@@ -555,8 +555,8 @@ def test_a_hook_loads_next_to_nothing(hooks):
         "filepact.config.folders",
         "filepact.faces",
         "filepact.faces.cli",
-        "filepact.faces.hooks",
-        "filepact.faces.hooks.client",
+        "filepact_hooks",
+        "filepact_hooks.client",
         "gc",
     ]
 

@@ -22,19 +22,19 @@ from filepact.app import ancestors, forget_host, note_host
 from filepact.config.person import read_settings
 from filepact.config.settings import HookSettings
 from filepact.errors import FilepactError
-from filepact.faces.hooks.agents import AGENTS
-from filepact.faces.hooks.client import PROBE, PROTOCOL, peer
-from filepact.faces.hooks.judge import answer_unread
-from filepact.faces.hooks.service import HookDaemon
 from filepact.opening import note_turns
+from filepact_hooks.agents import AGENTS
+from filepact_hooks.client import PROBE, PROTOCOL, peer
+from filepact_hooks.judge import answer_unread
+from filepact_hooks.service import HookDaemon
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from filepact.domain.person import Ancestor
-    from filepact.domain.tool_call import HostProcess
-    from filepact.faces.hooks.agents import HookAnswer, HookMode
-    from filepact.faces.hooks.client import HookRequest
+    from filepact_hooks.agents import HookAnswer, HookMode
+    from filepact_hooks.client import HookRequest
+    from filepact_hooks.tool_call import HostProcess
 
 __all__ = ["serve"]
 

@@ -10,7 +10,9 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from filepact.domain.tool_call import (
+from filepact.errors import InvalidParamsError
+from filepact.values import dataclass, field, replace, words
+from filepact_hooks.tool_call import (
     NEW_TEXTS,
     NO_CALL,
     OLD_TEXTS,
@@ -19,14 +21,12 @@ from filepact.domain.tool_call import (
     opened,
     read_tool_call,
 )
-from filepact.errors import InvalidParamsError
-from filepact.values import dataclass, field, replace, words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from filepact.domain.policy import Verdict
-    from filepact.workspace.call_rules import CallVerdict
+    from filepact_hooks.call_rules import CallVerdict
 
 __all__ = [
     "AGENTS",

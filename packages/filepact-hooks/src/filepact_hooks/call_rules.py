@@ -22,19 +22,19 @@ from filepact.fs.read import look_at
 from filepact.fs.root import Root
 from filepact.fs.walk import TreeReader, is_ignored
 from filepact.text.glob import GlobError, expand_braces, literal_length
-from filepact.text.shell_command import read_command
-from filepact.text.shell_programs import SAYING, expand_word, named_in, written_in
-from filepact.text.shell_syntax import FILTERS
 from filepact.values import late_regex
+from filepact_hooks.shell_command import read_command
+from filepact_hooks.shell_programs import SAYING, expand_word, named_in, written_in
+from filepact_hooks.shell_syntax import FILTERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from filepact.domain.policy import Action, Decision, NameFilter, Rule, Verdict
-    from filepact.domain.tool_call import FileAccess, FileSearch, ToolCall
     from filepact.fs.read import PathInfo
-    from filepact.text.shell_command import ShellCommand, ShellWord
     from filepact.workspace.guard import Guard
+    from filepact_hooks.shell_command import ShellCommand, ShellWord
+    from filepact_hooks.tool_call import FileAccess, FileSearch, ToolCall
 
 __all__ = ["CallJudge", "CallVerdict"]
 

@@ -11,26 +11,25 @@ from fnmatch import fnmatchcase
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from filepact.domain.document import WorkspacePath
+from filepact.domain.document import NamedFiles, WorkspacePath
 from filepact.domain.protected import is_in_git
-from filepact.domain.tool_call import NamedFiles
 from filepact.errors import FilepactError
 from filepact.fs.path_form import at_home
 from filepact.fs.read import look_at
 from filepact.fs.walk import TreeReader
 from filepact.text.glob import GlobError, literal_length
-from filepact.text.shell_command import read_command
-from filepact.text.shell_programs import expand_word, written_in
 from filepact.values import words
 from filepact.workspace.file_snapshot import CallFiles
+from filepact_hooks.shell_command import read_command
+from filepact_hooks.shell_programs import expand_word, written_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from filepact.domain.tool_call import ToolCall
-    from filepact.text.shell_command import ShellWord
     from filepact.workspace.file_snapshot import Folder
     from filepact.workspace.guard import Guard
+    from filepact_hooks.shell_command import ShellWord
+    from filepact_hooks.tool_call import ToolCall
 
 __all__ = ["files_of"]
 

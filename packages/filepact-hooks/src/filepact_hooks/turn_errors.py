@@ -14,18 +14,20 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Protocol
 
-from filepact.faces.hooks.client import peer
 from filepact.opening import descendants
+from filepact_hooks.client import peer
 
 if TYPE_CHECKING:
     from filepact.domain.operation import Session
-    from filepact.domain.tool_call import HostProcess
+    from filepact_hooks.tool_call import HostProcess
 
-    class _Summary(Protocol):
+    class TurnSummary(Protocol):
+        """Has the lines about the errors of a turn."""
+
         def __call__(self, *, session: Session) -> str: ...
 
 
-__all__ = ["TurnErrors", "errors_left"]
+__all__ = ["TurnErrors", "TurnSummary", "errors_left"]
 
 _PATIENCE: Final = 3.0  # seconds for all servers of a program; hosts wait for 30 to 60
 _LONGEST: Final = 1_000
@@ -40,7 +42,7 @@ class TurnErrors:
         summary: Told the session of a turn, has the lines about its errors; empty for nothing.
     """
 
-    def __init__(self, summary: _Summary) -> None:
+    def __init__(self, summary: TurnSummary) -> None:
         self._summary = summary
         self._sessions: dict[str, Session] = {}
         self._lock = threading.Lock()

@@ -12,21 +12,20 @@ from __future__ import annotations
 import json
 import shlex
 from contextlib import suppress
-from fnmatch import fnmatchcase
-from posixpath import dirname, join
+from posixpath import join
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from filepact.domain.document import WorkspacePath
 from filepact.domain.operation import BY_SEVERAL, Actor, Session
 from filepact.errors import FilepactError
 from filepact.text.patch_parse import parse
-from filepact.text.shell_command import read_command
 from filepact.values import dataclass, late_regex, replace, words
 from filepact.wire.uris import path_named, path_of
+from filepact_hooks.shell_command import read_command
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from filepact.domain.document import NamedFiles, WorkspacePath
     from filepact.domain.policy import Action
 
 __all__ = [
@@ -38,7 +37,6 @@ __all__ = [
     "FileAccess",
     "FileSearch",
     "HostProcess",
-    "NamedFiles",
     "OpenCall",
     "ToolCall",
     "named_commands",
@@ -439,26 +437,6 @@ _MARKS: Final[Mapping[str, tuple[Action, Action | None]]] = {
 
 HostProcess = tuple[int, str]
 """A process by its number, and when it began in the system's own count: numbers come again."""
-
-
-@dataclass(frozen=True, slots=True)
-class NamedFiles:
-    """The files that a call names: some of them, what lies below, and what wildcards stand for."""
-
-    files: frozenset[WorkspacePath] = frozenset()
-    globs: tuple[WorkspacePath, ...] = ()
-
-    def __bool__(self) -> bool:
-        return bool(self.files or self.globs)
-
-    def over(self, path: WorkspacePath) -> str:
-        """The name that stands for a file: its own, or that of a folder above it; empty for none."""
-        if any(one.root == path.root and fnmatchcase(path.path, one.path) for one in self.globs):
-            return path.path
-        above = path.path
-        while above and WorkspacePath(path.root, above) not in self.files:
-            above = dirname(above)
-        return above
 
 
 @dataclass(frozen=True, slots=True)

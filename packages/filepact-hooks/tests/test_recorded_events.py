@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from filepact.faces.hooks.agents import AGENTS, read_event
-from filepact.faces.hooks.service import HookDaemon
+from filepact_hooks.agents import AGENTS, read_event
+from filepact_hooks.service import HookDaemon
 from tests.agents.recorder import EVENTS
 
 if TYPE_CHECKING:

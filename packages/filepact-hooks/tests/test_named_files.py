@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from filepact.faces.hooks.service import HookDaemon
+from filepact_hooks.service import HookDaemon
+from tests.agents.recorder import EVENTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -1090,7 +1091,7 @@ def test_what_the_document_says_is_not_seen_is_not_seen(daemon, command):
 
 RECORDED = [
     json.loads(line)
-    for line in (HERE.parent / "agents/events.jsonl").read_text().splitlines()
+    for line in EVENTS.read_text().splitlines()
     if "before" in line.lower() or '"PreToolUse"' in line or '"preToolUse"' in line
 ]
 OLD_ROOT = "/home/person/project"

@@ -17,15 +17,17 @@ from filepact import unsupported
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
+    from argparse import Namespace
     from collections.abc import Callable, Sequence
     from types import FrameType
     from typing import Final
 
-    from filepact.faces.hooks.agents import HookMode
+    from filepact.faces.cli.screen import Terminal
+    from filepact_hooks.agents import HookMode
 else:
     import _signal as signal
 
-__all__ = ["PROBE", "PROTOCOL", "HookRequest", "hook", "peer", "run"]
+__all__ = ["PROBE", "PROTOCOL", "HookRequest", "answer", "hook", "peer", "run"]
 
 PROBE: Final = "filepact-doctor"
 """The session of an event with which nothing but the hook is tried."""
@@ -119,6 +121,19 @@ def hook(words: Sequence[str]) -> int | None:
         only=only,
         state=given["--state"],
         config=given["--config"],
+    )
+
+
+def answer(arguments: Namespace, _screen: Terminal) -> None:
+    """Answer one event as the whole command line has understood the words."""
+    run(
+        arguments.agent,
+        arguments.event,
+        arguments.root,
+        mode=arguments.mode or "",
+        only=arguments.where_set_up,
+        state=arguments.state or "",
+        config=arguments.config or "",
     )
 
 
@@ -388,7 +403,7 @@ def _become_daemon(request: HookRequest, told: int) -> None:
         # By name: it loads the database, and the floors of imports have no way back.
         from importlib import import_module  # noqa: PLC0415 - only here
 
-        status = import_module("filepact.faces.hooks.daemon").serve(request, 3)
+        status = import_module("filepact_hooks.daemon").serve(request, 3)
     except BaseException as error:  # noqa: BLE001 - nothing of this process may go on in its parent
         try:  # noqa: SIM105 - as above
             os.write(3, f"it could not be started ({type(error).__name__}: {error})".encode())
@@ -416,14 +431,14 @@ def _alone(
         data: What the host has sent.
         error: Why there is no daemon.
     """
-    from filepact.faces.hooks.agents import AGENTS, read_event  # noqa: PLC0415 - hardly ever needed
-    from filepact.faces.hooks.judge import (  # noqa: PLC0415 - the same
+    from filepact_hooks.agents import AGENTS, read_event  # noqa: PLC0415 - hardly ever needed
+    from filepact_hooks.call_rules import CallVerdict  # noqa: PLC0415 - the same
+    from filepact_hooks.judge import (  # noqa: PLC0415 - the same
         HookJudge,
         answer_unread,
         answer_unrecorded,
         told,
     )
-    from filepact.workspace.call_rules import CallVerdict  # noqa: PLC0415 - the same
 
     known = AGENTS[agent]
     why = str(error) if isinstance(error, _NoDaemonError) else told(error)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from filepact.faces.hooks.agents import AGENTS
-from filepact.faces.hooks.service import HookDaemon
+from filepact_hooks.agents import AGENTS
+from filepact_hooks.service import HookDaemon
 from tests.hostile.sweeps import often
 from tests.needs import CONFIG_FOLDER, STATE_FOLDER
 

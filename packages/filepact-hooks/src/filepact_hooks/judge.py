@@ -14,12 +14,12 @@ from filepact.config.person import home_folder, read_known_settings
 from filepact.domain.change import FileChange
 from filepact.domain.document import Revision, content_id
 from filepact.errors import FilepactError
-from filepact.faces.hooks.agents import HookAnswer, may_be_before
 from filepact.opening import open_guard
 from filepact.values import dataclass, field, replace
-from filepact.workspace.call_rules import CallJudge, CallVerdict
 from filepact.workspace.documents import read_project_file
 from filepact.workspace.file_snapshot import some_names
+from filepact_hooks.agents import HookAnswer, may_be_before
+from filepact_hooks.call_rules import CallJudge, CallVerdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from filepact.config.settings import Settings
     from filepact.domain.document import WorkspacePath
     from filepact.domain.operation import ChangeId, Session
-    from filepact.faces.hooks.agents import HookAgent, HookEdit, HookEvent, HookMode
     from filepact.workspace.external import ChangeList
     from filepact.workspace.guard import Guard
     from filepact.workspace.workspace import Workspace
+    from filepact_hooks.agents import HookAgent, HookEdit, HookEvent, HookMode
 
 __all__ = [
     "ANOTHER",

@@ -19,27 +19,27 @@ from filepact.app import ancestors, open_observed
 from filepact.config.person import home_folder, read_settings
 from filepact.domain.operation import BY_NOBODY, NOBODY, Actor, Session
 from filepact.domain.person import has_started
-from filepact.domain.tool_call import HostProcess, OpenCall, shares
 from filepact.errors import FilepactError
-from filepact.faces.hooks import judge
-from filepact.faces.hooks.agents import AGENTS, HookAgent, HookAnswer, HookEvent, read_event
-from filepact.faces.hooks.turn_errors import errors_left
 from filepact.opening import descendants, ticks_now
 from filepact.values import dataclass, field, replace
-from filepact.workspace.call_files import files_of
-from filepact.workspace.call_rules import CallVerdict
 from filepact.workspace.documents import read_project_file
 from filepact.workspace.file_snapshot import some_names, unwatched_said
 from filepact.workspace.file_states import ALWAYS, CallRange
+from filepact_hooks import judge
+from filepact_hooks.agents import AGENTS, HookAgent, HookAnswer, HookEvent, read_event
+from filepact_hooks.call_files import files_of
+from filepact_hooks.call_rules import CallVerdict
+from filepact_hooks.tool_call import HostProcess, OpenCall, shares
+from filepact_hooks.turn_errors import errors_left
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from filepact.config.settings import Settings
     from filepact.domain.document import WorkspacePath
-    from filepact.faces.hooks.agents import HookMode, Moment
     from filepact.workspace.file_snapshot import CallFiles
     from filepact.workspace.workspace import Workspace
+    from filepact_hooks.agents import HookMode, Moment
 
 __all__ = ["HookDaemon"]
 
