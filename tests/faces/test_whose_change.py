@@ -577,6 +577,29 @@ def test_a_folder_of_a_person_stays_theirs_if_a_call_makes_something_in_it(agent
     assert not (agents.root / "mine" / "new").exists()
 
 
+def test_a_folder_that_a_question_or_the_command_after_it_renamed_is_nobodys_and_is_told(agents):
+    """What comes into it has its time cover when it got its name, and the command's words do not tell that name."""
+    for one in ("d0", "d1"):
+        (agents.root / one).mkdir()
+    command = """mv d1 "$(printf 'n\\376')"; mv d0 "$(printf 'n\\376')\""""
+    agents.tell("UserPromptSubmit")
+    agents.tell("PreToolUse", "Bash", command=command)
+    agents.tell("PermissionRequest", "Bash", command=command)
+    agents.now = agents.write("made.txt", "x", after=COARSE) + TICK - 1
+    new = os.fsdecode(b"n\xfe")
+    (agents.root / "d1").rename(agents.root / new)
+    (agents.root / "d0").rename(agents.root / new / "d0")
+    agents.tell("PostToolUse", "Bash", more={"duration_ms": 0}, command=command)
+    with agents.workspace() as workspace:
+        done = workspace.undo_selected(PERSON, Selection(turn=NEWEST))
+        nobodys = [one for one in workspace.log() if one.tool == BY_NOBODY]
+    named = [one for one in nobodys if new in {path.path for path in one.changes.paths}]
+    (beside,) = named
+    assert any(beside.id in note for note in done.notes)
+    assert (agents.root / "d0").is_dir()
+    assert (agents.root / new).is_dir()
+
+
 def test_what_a_command_moves_and_removes_without_naming_it_goes_back_also_if_a_person_was_asked(
     agents,
 ):

@@ -101,6 +101,7 @@ class _Seen:
     alone: list[FolderChange] = field(default_factory=list)
     by_stamp: dict[tuple[int, ...], Revision] = field(default_factory=dict)
     judged: bool = False
+    span: CallRange = ALWAYS
     touched: set[WorkspacePath] = field(default_factory=set)
     unasked: dict[WorkspacePath, Rule] = field(default_factory=dict)
 
@@ -379,7 +380,7 @@ class ExternalChanges:
     ) -> ChangeList:
         """Put differences of some files and folders into the journal, and into the snapshot."""
         judged = not approved and (session.actor.kind == "agent" or tool == PAST_THE_DOORS)
-        seen = _Seen(was_free=self._files.was_free(span), wanted=wanted, judged=judged)
+        seen = _Seen(was_free=self._files.was_free(span), wanted=wanted, judged=judged, span=span)
         for path, stamp in differing:
             state = None
             if stamp is not None:
@@ -564,7 +565,7 @@ class ExternalChanges:
             found = self._guard, seen.changes, seen.alone
             seen.changes, kept, along = folders_alone(*found, renamed(*found))
             seen.lost += kept
-            self._files.note_folders([*seen.changes, *kept, *along])
+            self._files.note_folders([*seen.changes, *kept, *along], seen.span)
             seen.contents.add(FOLDER.content, compress(b"", 1))
         seen.lost.sort(key=lambda one: one.path)
         names = tuple(self._guard.show(*one.path) for one in seen.lost)

@@ -26,6 +26,7 @@ from filepact.workspace.file_snapshot import (
     nested_roots,
 )
 from filepact.workspace.file_states import (
+    ALWAYS,
     CallRange,
     FileState,
     IgnoredStamps,
@@ -144,8 +145,8 @@ class KnownFiles:
         free = {root: snapshot.was_free for root, snapshot in self._snapshots.items()}
         return lambda path: free[path.root](path.path) and not made_before(self._guard, path, span)
 
-    def note_folders(self, changes: Iterable[FileChange]) -> None:
-        """Know of the folders that have come, and of those no more that have gone, with those around files."""
+    def note_folders(self, changes: Iterable[FileChange], span: CallRange = ALWAYS) -> None:
+        """Know of the folders that came, and of none that went; of one that may be older than a time a later look tells."""
         folders: dict[RootId, dict[str, Revision]] = {}
         asked: set[tuple[RootId, str]] = set()
         for change in changes:
@@ -159,8 +160,12 @@ class KnownFiles:
             above = dirname(path) if change.before is None or after is None else ""
             while above and (root, above) not in asked:
                 asked.add((root, above))
-                place = folder_at(self._guard, WorkspacePath(root, above))
-                if (place is None) == (above in known):
+                at = WorkspacePath(root, above)
+                place = folder_at(self._guard, at)
+                free = place and self._snapshots[root].was_free(above)
+                if (place is None) == (above in known) and not (
+                    free and made_before(self._guard, at, span)
+                ):
                     known.pop(above, None)
                     known |= {} if place is None else {above: place}
                 above = dirname(above)
