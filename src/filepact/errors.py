@@ -206,6 +206,10 @@ class NewErrorsError(FilepactError, code="NEW_ERRORS"):
     """Language servers find errors that the change would bring, and a setting refuses these."""
 
 
+class NotJudgedError(FilepactError, code="NOT_JUDGED"):
+    """New errors are refused, and a language server could not say whether a change brings some."""
+
+
 class NoServerError(FilepactError, code="NO_SERVER"):
     """No language server is there that could do this, or none has answered."""
 

@@ -148,7 +148,7 @@ ELSEWHERE = {
         *("PROPOSAL_EXPIRED", "PENDING_FULL"),
     },
     "of language servers, in test_server_hints and test_server_edits": {
-        *("NEW_ERRORS", "NO_SERVER", "SERVER_REFUSED", "NAMES_LEFT"),
+        *("NEW_ERRORS", "NOT_JUDGED", "NO_SERVER", "SERVER_REFUSED", "NAMES_LEFT"),
     },
     "time, the system, a disk or a server is in the way": {
         *("TIMEOUT", "CANCELLED", "READ_ERROR", "WRITE_ERROR", "STATE_ERROR", "NO_THREADS"),

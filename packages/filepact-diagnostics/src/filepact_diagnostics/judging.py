@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from filepact.errors import NewErrorsError
+from filepact.errors import NewErrorsError, NotJudgedError
 from filepact_diagnostics.semantic.service import SemanticWorkspace
 
 if TYPE_CHECKING:
@@ -17,6 +17,13 @@ __all__ = ["NEW_ERRORS_RULE", "ServerJudge"]
 
 NEW_ERRORS_RULE: Final = "new errors"
 """Stands for a rule where a person is asked because servers find new errors."""
+_LONGEST: Final = 20.0
+
+
+def _judged(update: WorkspaceUpdate) -> bool:
+    """Whether no server has failed, or was too late, that can prove its answers."""
+    silent = [one for one in update.servers if not one.proven and one.message]
+    return update.kind != "failed" and all(one.confirmed_by != "none" for one in silent)
 
 
 class ServerJudge(SemanticWorkspace):
@@ -29,6 +36,7 @@ class ServerJudge(SemanticWorkspace):
 
         Raises:
             NewErrorsError: It would bring errors, and these are refused.
+            NotJudgedError: These are refused, and a server that knows it has not answered.
         """
         strict = self.new_errors != "allow" and not draft.dry_run and not draft.asks
         if not (draft.dry_run or strict):
@@ -41,6 +49,15 @@ class ServerJudge(SemanticWorkspace):
         update = self.preview(
             changes, draft.versions, session=call.session, seconds=seconds, cancelled=call.cancelled
         )
+        if strict and not _judged(update) and self.mode != "off":
+            left = call.deadline.left / 2 if call.deadline.left < _LONGEST else _LONGEST
+            update = self.preview(
+                *(changes, draft.versions),
+                session=call.session,
+                seconds=left,
+                cancelled=call.cancelled,
+                patient=True,
+            )
         if strict:
             self._refuse_new_errors(draft, update)
         return update
@@ -97,7 +114,7 @@ class ServerJudge(SemanticWorkspace):
     def _refuse_new_errors(self, draft: Draft, update: WorkspaceUpdate) -> None:
         """Refuse a change that would bring new errors, or require approval for it, as it is set.
 
-        A change about which servers cannot say enough in time is allowed, and a note says so.
+        Of one that servers have judged in part, or cannot prove anything about, a note says so.
         """
         findings = update.findings
         errors = [one for one in findings.new if one.severity == "error"] if findings else []
@@ -118,8 +135,14 @@ class ServerJudge(SemanticWorkspace):
         if update.kind == "none":
             return
         silent = [one for one in update.servers if not one.proven]
+        why = "; ".join(f"{one.server}: {one.message}" for one in silent) or update.message
+        if self.new_errors == "deny" and not _judged(update):
+            raise NotJudgedError(
+                f"it is not known whether the change brings new errors, nothing was written: {why}",
+                hint="Send it again in a moment: the server goes on. If it stays so, the person can set "
+                'new_errors = "ask" or "allow" under [diagnostics], or switch that server off.',
+            )
         if silent or findings is None:
-            why = "; ".join(f"{one.server}: {one.message}" for one in silent) or update.message
             draft.notes.append(f"Not checked for new errors: {why or 'no answer in time'}.")
         elif not findings.complete:
             draft.notes.append("Checked for new errors only in part: not all files were looked at.")

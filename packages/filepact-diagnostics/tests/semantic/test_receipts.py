@@ -135,11 +135,31 @@ def test_a_person_can_be_asked_about_new_errors(desk_with: Callable[..., Desk]) 
     assert desk.scene.get("b.x") == "better\n"
 
 
-@pytest.mark.parametrize("policy", ["ask", "deny"])
-def test_a_change_that_cannot_be_checked_in_time_is_done_and_says_so(
-    policy: str, desk_with: Callable[..., Desk]
+def test_what_cannot_be_checked_in_time_is_refused_where_new_errors_are(
+    desk_with: Callable[..., Desk],
 ) -> None:
-    desk = desk_with({"hang": True}, new_errors=policy, budget=0.3)
+    desk = desk_with({"hang": True}, new_errors="deny", budget=0.3)
+    desk._toolbox._seconds = 3.0
+    refused = desk.edit("a.x", "fine", "good")
+    assert refused.code == "NOT_JUDGED"
+    assert desk.scene.get("a.x") == "fine\n"
+    assert not desk.edit("other.txt", "words", "other words").failed
+
+
+def test_a_server_that_is_slow_to_answer_is_waited_for_before_a_change_is_refused(
+    desk_with: Callable[..., Desk],
+) -> None:
+    desk = desk_with({"slow": 0.4}, new_errors="deny", budget=0.1, mode="auto")
+    assert desk.edit("a.x", "fine", "wrong").code == "NEW_ERRORS"
+    assert not desk.edit("a.x", "fine", "good").failed
+    assert desk.scene.get("a.x") == "good\n"
+
+
+def test_a_change_that_cannot_be_checked_in_time_is_done_and_says_so(
+    desk_with: Callable[..., Desk],
+) -> None:
+    desk = desk_with({"hang": True}, new_errors="ask", budget=0.3)
+    desk._toolbox._seconds = 3.0
     done = desk.edit("a.x", "fine", "wrong")
     assert done.receipt is not None
     assert done.receipt["status"] == "applied"
@@ -158,13 +178,13 @@ def test_a_change_that_cannot_be_checked_in_time_is_done_and_says_so(
 def test_who_waits_long_for_servers_still_has_time_for_the_change(
     desk_with: Callable[..., Desk], tool: str, how: dict[str, str]
 ) -> None:
-    desk = desk_with({"hang": True}, new_errors="deny", budget=60)
+    desk = desk_with({"hang": True}, new_errors="ask", budget=60)
     desk._toolbox._seconds = 3.0
     done = desk.call(tool, **how)
     assert not done.failed, done.text
 
 
-@pytest.mark.parametrize("policy", ["allow", "deny"])
+@pytest.mark.parametrize("policy", ["allow", "ask", "deny"])
 def test_a_mistake_of_our_own_hides_no_change(
     policy: str,
     desk_with: Callable[..., Desk],
@@ -180,6 +200,10 @@ def test_a_mistake_of_our_own_hides_no_change(
     monkeypatch.setattr(DiskSync, "_note", break_down)
     monkeypatch.setattr(DiskSync, "_differences", break_down)
     done = desk.edit("a.x", "fine", "better")
+    if policy == "deny":
+        assert done.code == "NOT_JUDGED"
+        assert desk.scene.get("a.x") == "fine\n"
+        return
     assert done.receipt is not None
     assert done.receipt["status"] == "applied"
     assert desk.scene.get("a.x") == "better\n"

@@ -146,6 +146,7 @@ class SemanticWorkspace:
         session: Session,
         seconds: float | None = None,
         cancelled: Callable[[], bool] = _never,
+        patient: bool = False,
     ) -> WorkspaceUpdate:
         """Preview a change: its diagnostics if it were done; the disk stays as it is.
 
@@ -155,8 +156,9 @@ class SemanticWorkspace:
             session: Who asks, and is told nothing of files that it may not read.
             seconds: How long it may take in all.
             cancelled: Asked now and then; true ends it.
+            patient: Whether servers that are starting are waited for.
         """
-        deadline = self._deadline(seconds, cancelled)
+        deadline = self._deadline(seconds, cancelled, patient=patient)
         tally, servers, message = DiagnosticsSummary("dependents"), list[ServerUpdate](), ""
         try:
             for analysis in self._analyses(changes, versions, session):

@@ -420,6 +420,8 @@ def preview_of(answer: ServerDiagnostics, changed: Collection[str], told: int) -
         told: Of how many changes it was told before.
     """
     confirmed = weakest(one for one in answer.reports if one.path in changed)
+    if any(one.confirmed_by == "quiet window" for one in answer.before):
+        confirmed = "quiet window"  # It can prove nothing, however long it is asked.
     message = "; ".join(notes_of(answer.reports)) if is_proof(confirmed) else answer.message
     return ServerUpdate(
         answer.server, "preview", "didChange", confirmed, told, told, answer.seconds, message
