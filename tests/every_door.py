@@ -7,37 +7,24 @@ where something could not be kept and the answer says so; or *wrong*.
 ``--whole [--folding FOLDER]`` makes all of it: on disk, in memory and where letter case tells no names apart, as root and as an
 ordinary user.  That takes an hour of a processor, most of it for kills and for an ordinary user's processes.
 
-On 2026-11-29, cells as they are to be / refused of each door; none told and none wrong.  On ext4 and in memory at commit 148fe23f, but hooks and the
-command for a user at 72984149; on exFAT at 293840ce, but hooks and the command at 72984149, before recovery and swaps of names
-were mended, and `mcp` for a user at a0ee8def:
+At commit 0aad9fab (2026-11-30), all of it on one head, in 25 minutes of two processors: cells as they are to be / refused of each
+door; none told and none wrong, 17,466 and 580 in all:
 
-=======================  ==========  ==========  ============  ============  ===========  ===========
-.                        ext4, root  ext4, user  memory, root  memory, user  exFAT, root  exFAT, user
-=======================  ==========  ==========  ============  ============  ===========  ===========
-tools, restore, library  320 / 14    252 / 19    320 / 14      252 / 19      144 / 0      144 / 0
-patch                    176 / 4     136 / 6     176 / 4       136 / 6       80 / 0       80 / 0
-mcp                      300 / 19    236 / 23    300 / 19      236 / 23      144 / 0      144 / 0
-command                  320 / 14    252 / 19    320 / 14      252 / 19      144 / 0      144 / 0
-hooks                    323 / 11    260 / 14    323 / 11      260 / 14      144 / 0      144 / 0
-run, with and without    320 / 0     258 / 4     320 / 0       258 / 4       144 / 0      144 / 0
-guard                    320 / 0     258 / 4     320 / 0       258 / 4       144 / 0      144 / 0
-the root itself, by all  144 / 0     126 / 4     144 / 0       126 / 4       not run      not run
-killed tools             618 / 0     516 / 0     1,016 / 0     516 / 0       261 / 0      not run
-=======================  ==========  ==========  ============  ============  ===========  ===========
+=======================  ==========  ==========  ============  ============  =======================
+.                        ext4, root  ext4, user  memory, root  memory, user  exFAT, root and as user
+=======================  ==========  ==========  ============  ============  =======================
+tools, restore, library  328 / 14    252 / 19    328 / 14      252 / 19      144 / 0
+patch                    184 / 4     136 / 6     184 / 4       136 / 6       80 / 0
+mcp                      308 / 19    236 / 23    308 / 19      236 / 23      144 / 0
+command                  328 / 14    252 / 19    328 / 14      252 / 19      144 / 0
+hooks                    371 / 11    295 / 15    371 / 11      295 / 15      144 / 0
+run with layers          364 / 15    295 / 15    371 / 11      295 / 15      144 / 0
+run without layers       371 / 11    295 / 15    371 / 11      295 / 15      144 / 0
+guard                    355 / 11    281 / 15    355 / 11      281 / 15      144 / 0
+killed tools             604 / 0     492 / 0     975 / 0       492 / 0       261 / 0
+=======================  ==========  ==========  ============  ============  =======================
 
-Killed was before every 61st call in memory as root and every 131st elsewhere.  At 72984149 11 of 1,443 such cells in memory and 6 of
-947 on ext4 were wrong, all of the folder of odd names, which recovery did not settle; now every 7th call of it is 308 / 0.
-On 2026-11-30 pipes, sockets, devices and what is immutable went through runs and guard as well, each by itself, and have to be named by the
-refusal or the log; with the cells of the root itself; none told and none wrong.  On ext4 as root: tools 320 / 14, patch 176 / 4, hooks 363 / 11,
-run with layers 360 / 14, guard 347 / 11; as a user: command 252 / 19, hooks 295 / 15, run with layers 295 / 15, guard 281 / 15.  In memory as a user:
-command 252 / 19, hooks 295 / 15.  Hooks and the command as a user, and runs as root, were run some commits before the rest; of the other cells of the
-table none was run that day.
-
-At commit 32d6af70, with a file that has an attribute of `security.*` besides, in memory as root: tools, restore, library, command 328 / 14, patch 184 / 4,
-mcp 308 / 19, hooks, run with and without layers 371 / 11, guard 355 / 11; none told and none wrong.  At the same commit on ext4 as root only tools (328 / 14)
-and run without layers (371 / 11), in memory as a user only tools and library (252 / 19), and in memory the folder of joined names killed before every
-61st call (61 / 0); the rest was not run at it.  On ext4 as root at a16a14d4 the same counts, but for run with layers, where `mv` of that file is refused
-by the system, which the table put down as wrong, since all entries were moved by one program.
+Killed was before every 61st call in memory as root and every 131st elsewhere; before, every 7th call of the folder of odd names was 308 / 0.
 
 Not run: every single call of all entries, kills of other doors, and ext4 or XFS that fold letter case, which the kernel here does not
 mount.  exFAT was mounted through FUSE, with the state beside it.

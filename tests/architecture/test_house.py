@@ -16,7 +16,7 @@ CORE = ("text", "domain", "fs", "store", "workspace")
 MOST_CORE_LINES = 53_970
 MOST_WING_LINES = {
     "filepact_acp": 10_540,
-    "filepact_diagnostics": 14_745,
+    "filepact_diagnostics": 14_770,
     "filepact_fleet": 6_760,
     "filepact_gateway": 4_900,
     "filepact_hooks": 5_005,

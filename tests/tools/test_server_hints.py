@@ -91,3 +91,18 @@ def test_a_change_that_brings_errors_is_made_without_them(tmp_path: Path) -> Non
         assert shown["diagnostics"]["newCount"] == 1
         it.data("write_file", **{**bad, "content": "fine\n"})
         assert it.held("a.x") == "fine\n"
+
+
+def test_a_change_that_no_server_has_judged_is_made_as_soon_as_a_person_wants_that(
+    tmp_path: Path,
+) -> None:
+    asked = {"new_errors": "deny", "budget": 0.2, "limit": 2.0}
+    with served(tmp_path, pool_of(fake({"hang": True})), **asked) as it:
+        it.put("a.x", "good\n")
+        sent = {"filePath": "a.x", "content": "fine\n", "applyChanges": True}
+        error = it.answer("write_file", **sent)["error"]
+        assert (error["code"], 'new_errors = "ask"' in error["hint"]) == ("NOT_JUDGED", True)
+        assert it.held("a.x") == "good\n"
+    with served(tmp_path, pool_of(fake()), new_errors="deny") as it:
+        it.data("write_file", **sent)  # It has answered by now.
+        assert it.held("a.x") == "fine\n"

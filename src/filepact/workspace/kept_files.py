@@ -162,10 +162,8 @@ class KnownFiles:
                 asked.add((root, above))
                 at = WorkspacePath(root, above)
                 place = folder_at(self._guard, at)
-                free = place and self._snapshots[root].was_free(above)
-                if (place is None) == (above in known) and not (
-                    free and made_before(self._guard, at, span)
-                ):
+                older = made_before(self._guard, at, span) and self._snapshots[root].was_free(above)
+                if (place is None) == (above in known) and not (place and older):
                     known.pop(above, None)
                     known |= {} if place is None else {above: place}
                 above = dirname(above)
@@ -425,9 +423,8 @@ class KnownFiles:
             known = self._snapshots[root.path].stamps
             # What lies in a folder that was moved has its old times still.
             brought: dict[Stamp | None, str] = {known[x]: x for x in suspects.stamps if x in known}
-            for stamp, name in brought.items():
-                if stamp and stamp != suspects.stamps[name]:
-                    self._former[root.path, stamp] = WorkspacePath(root.path, name)
+            others = [x for x in suspects.stamps if x in known and known[x] != suspects.stamps[x]]
+            self._former |= {(root.path, known[x]): WorkspacePath(root.path, x) for x in others}
             later, before, left = set[str](), set[str](), set[str]()
             moved, former = dict[str, Stamp](), dict[str, str]()
             for name, stamp in suspects.stamps.items():

@@ -52,7 +52,8 @@ class ServerJudge(SemanticWorkspace):
         if strict and not _judged(update) and self.mode != "off":
             left = call.deadline.left / 2 if call.deadline.left < _LONGEST else _LONGEST
             update = self.preview(
-                *(changes, draft.versions),
+                changes,
+                draft.versions,
                 session=call.session,
                 seconds=left,
                 cancelled=call.cancelled,

@@ -200,15 +200,11 @@ class SemanticWorkspace:
 
     def concerns(self, changes: ChangeSet) -> bool:
         """Whether servers know a file of a change, or run and have to be told of it."""
-        if self.mode == "off":
-            return False
-        for change in changes.changes:
-            servers = self._servers.get(change.path.root)
-            if servers is not None and (
-                servers.disk.started or servers.claimed(change.path.absolute)
-            ):
-                return True
-        return False
+        return self.mode != "off" and any(
+            servers.disk.started or servers.claimed(change.path.absolute)
+            for change in changes.changes
+            if (servers := self._servers.get(change.path.root)) is not None
+        )
 
     def verify(
         self,
