@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from filepact.fs.watch import MOST_FILES
+from test_hook_daemon import Hooks
 from tests import forked
 from tests.faces.guarded import Folder, wait_until_idle
-from tests.faces.test_hook_daemon import Hooks
 
 if TYPE_CHECKING:
     from collections.abc import Callable

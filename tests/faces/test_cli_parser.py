@@ -45,7 +45,7 @@ EXTENDING = {
     "run and watch programs": "run runs guard",
 }
 """Commands of extensions that stand before the core's own of a group."""
-BEHIND = {"set up": "trust diagnostics install"}
+BEHIND = {"set up": "trust diagnostics install", "servers and teams": "hook"}
 """Those that stand behind the core's own of a group."""
 LAST = {"acp", "acp-check", "serve", "store", "workspace"}
 """Those that stand behind all others."""

@@ -13,8 +13,8 @@ import pytest
 
 from filepact_hooks.service import HookDaemon
 from run_place import Place
+from test_hooks import event
 from tests import forked, kinds
-from tests.faces.test_hooks import event
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

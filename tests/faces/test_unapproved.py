@@ -19,8 +19,8 @@ from filepact.errors import FilepactError
 from filepact.workspace.selection import NEWEST, Selection
 from filepact_hooks.agents import AGENTS
 from filepact_hooks.service import HookDaemon
+from test_hooks import event, log, undo
 from tests.domain.steering import PACKAGE
-from tests.faces.test_hooks import event, log, undo
 
 if TYPE_CHECKING:
     from pathlib import Path
