@@ -600,6 +600,22 @@ def test_a_folder_that_a_question_or_the_command_after_it_renamed_is_nobodys_and
     assert (agents.root / new).is_dir()
 
 
+def test_a_file_in_the_place_of_a_folder_goes_back_also_if_both_are_ignored_by_now(agents):
+    (agents.root / "mine").mkdir()
+    agents.tell("UserPromptSubmit")
+    agents.tell("PreToolUse", "Bash", command="true")
+    (agents.root / ".gitignore").write_text("mine*\n")
+    agents.tell("PostToolUse", "Bash", command="true")
+    command = "rm -rf mine; echo x > mine"
+    agents.tell("PreToolUse", "Bash", command=command)
+    (agents.root / "mine").rmdir()
+    (agents.root / "mine").write_text("x\n")
+    agents.tell("PostToolUse", "Bash", command=command)
+    with agents.workspace() as workspace:
+        workspace.undo_selected(PERSON, Selection(turn=NEWEST))
+    assert (agents.root / "mine").is_dir()
+
+
 def test_what_a_command_moves_and_removes_without_naming_it_goes_back_also_if_a_person_was_asked(
     agents,
 ):

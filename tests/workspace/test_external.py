@@ -19,6 +19,7 @@ from filepact.fs import watch
 from filepact.fs.root import Root
 from filepact.workspace import file_snapshot, file_states, observe
 from filepact.workspace.external import ChangeList, ExternalChanges, KnownFileLimits
+from filepact.workspace.selection import Selection
 from tests.hostile.sweeps import often
 from tests.needs import NOTICES
 from tests.unprivileged import unprivileged
@@ -1408,3 +1409,22 @@ def test_what_moves_with_its_folder_is_not_read_again(
         str(one.relative_to(root)) for one in (root / "old").iterdir()
     }
     assert (root / "old" / "7.txt").read_text() == "7\n"
+
+
+def test_a_folder_that_moved_after_a_person_took_a_file_from_it_comes_back_with_its_rights(
+    root, workspace, outside, session
+):
+    (root / "shut").mkdir(0o700)
+    for name in ("a", "b"):
+        (root / "shut" / name).write_text(f"{name}\n" * 9)
+    outside.resnapshot()
+    (root / "shut" / "b").write_text("other\n")
+    outside.detect(session)
+    (root / "shut" / "b").rename(root / "taken")
+    outside.detect(PERSON)
+    (root / "shut").rename(root / "moved")
+    outside.detect(session)
+    done = workspace.undo_selected(PERSON, Selection(session=session), partly=True)
+    assert (root / "shut").stat().st_mode & 0o777 == 0o700
+    assert (root / "taken").read_text() == "other\n"
+    assert any("shut/b" in note for note in done.notes)

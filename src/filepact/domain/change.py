@@ -161,7 +161,7 @@ class ChangeSet:
         turned = [
             (
                 one,
-                FOLDER if one.before is None and one.path in was else one.before,
+                FOLDER if one.before is None and one.of_file and one.path in was else one.before,
                 FOLDER if one.after is None and one.path in will_be else one.after,
             )
             for one in self.changes

@@ -564,7 +564,7 @@ class KnownFiles:
         for root, snapshot in self._snapshots.items() if may.open_ended else ():
             snapshot.passed = snapshot.hidden
             snapshot.made = self._ignored.take(root, snapshot.hidden, self._states)
-        names = {*named, *swept}
+        names = {*named, *swept, *(WorkspacePath(*one) for one in may.folders)}
         # Of a link to a folder both are named; what lies in the folder was there before.
         self._attended[call] = (
             names,
