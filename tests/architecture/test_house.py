@@ -11,9 +11,9 @@ from collections import defaultdict
 from tests.architecture.project import HOUSE, WINGS, dotted, syntax
 
 MOST_MODULES = 197
-MOST_LINES = 73_360
+MOST_LINES = 73_375
 CORE = ("text", "domain", "fs", "store", "workspace")
-MOST_CORE_LINES = 53_970
+MOST_CORE_LINES = 53_986
 MOST_WING_LINES = {
     "filepact_acp": 10_540,
     "filepact_diagnostics": 14_770,

@@ -19,6 +19,7 @@ from filepact.domain.operation import BY_NOBODY, BY_SEVERAL, Actor, Session
 from filepact.errors import NoChangeError, StaleFileError
 from filepact.fs.inotify import InotifyWatcher
 from filepact.opening import descendants, ticks_now
+from filepact.text.confusables import shown_name
 from filepact.values import replace
 from filepact.workspace.selection import NEWEST, Selection
 from filepact_hooks.service import HookDaemon
@@ -595,7 +596,8 @@ def test_a_folder_that_a_question_or_the_command_after_it_renamed_is_nobodys_and
         nobodys = [one for one in workspace.log() if one.tool == BY_NOBODY]
     named = [one for one in nobodys if new in {path.path for path in one.changes.paths}]
     (beside,) = named
-    assert any(beside.id in note for note in done.notes)
+    said = f"{beside.id}, {beside.summary}: {shown_name(new)} (`filepact undo {beside.id}` does)."
+    assert any(note.endswith(said) for note in done.notes)
     assert (agents.root / "d0").is_dir()
     assert (agents.root / new).is_dir()
 

@@ -471,9 +471,9 @@ def _taken_back(place: Place, one: History, truth: Truth, session: str) -> Wrong
         # What was moved from where a person had just saved is nobody's: it stays, is named, and nothing is lost by that.
         if (
             name in beside
-            and entry == truth.now.get(name)
-            and truth.came_with_others(name)
-            and (wanted[0] is None or wanted[0][2:] in [one[2:] for one in found.values()])
+            and entry in (truth.now.get(name), *(change[2] for change in truth.really(name)))
+            and (truth.came_with_others(name) or _shown(name) in said)
+            and (wanted[0] is None or any(_goes_on(one, wanted[0]) for one in found.values()))
         ):
             continue
         # What a person put into a folder stays there, or comes back, whatever the folder was called then.
@@ -574,6 +574,13 @@ def _is_left_out(one: History, name: str) -> bool:
         persons = [step.line for step in _steps(moves) if step.who == "person"]
         hides = hides or any("'mine*' >> .gitignore" in line for line in persons)
     return hides or top in ("out", "build", "dist") or name.endswith((".log", ".tmp"))
+
+
+def _goes_on(entry: Entry, known: Entry) -> bool:
+    """Whether an entry holds what was known of one, and what a person may have added to that."""
+    data, before = entry[2:], known[2:]
+    added = data and before and isinstance(data[0], bytes) and isinstance(before[0], bytes)
+    return data == before or bool(added and data[0].startswith(before[0]))
 
 
 def _is_covered(one: History, name: str, said: str) -> bool:

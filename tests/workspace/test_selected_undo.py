@@ -11,7 +11,9 @@ import pytest
 
 from filepact.domain.operation import BY_NOBODY, BY_SEVERAL, Actor, Session
 from filepact.errors import FilepactError, NoChangeError
+from filepact.workspace import selection
 from filepact.workspace.selection import NEWEST, Selection
+from filepact.workspace.undo_plan import plan_selection
 from tests.hostile.sweeps import often
 from tests.workspace.acting import delete, edit, write
 
@@ -113,7 +115,9 @@ def test_the_newest_turn_of_an_agent_or_session_is_its_own_newest(
     assert "o1.txt" not in files(root)
 
 
-def test_what_was_done_meanwhile_and_stays_is_named(workspace: Workspace, root: Path) -> None:
+def test_what_was_done_meanwhile_and_stays_is_named(
+    workspace: Workspace, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     server = Session("mcp-1", Actor("agent", "robot-mcp-client"))
     several = Session("several", Actor("agent", "other or robot"))
     nobody = Session("nobody", Actor("program", "unknown"))
@@ -136,10 +140,21 @@ def test_what_was_done_meanwhile_and_stays_is_named(workspace: Workspace, root: 
     write(workspace, in_turn("r2"), "c.txt", "1\n")
     seen(nobody, BY_NOBODY, "after.txt")
     receipt = workspace.undo_selected(ADA, Selection(turn="r1"), dry_run=True)
-    assert [one for one in (*named, late) if not any(one in note for note in receipt.notes)] == [
-        named[0]
-    ]
+    made = {**dict(zip(named, ("mine.txt", "any.txt", "own.txt"), strict=True)), late: "late.txt"}
+    for one, name in made.items():
+        (note,) = [note for note in receipt.notes if one in note]
+        assert f": {name} (`filepact undo {one}` does)." in note
     assert len(receipt.notes) == 4
+    with monkeypatch.context() as patch:
+        # An agent is not told of a name that it may not know of.
+        patch.setattr(type(workspace.guard), "hides", lambda _self, one, *_: one.path == "mine.txt")
+        plan = plan_selection(workspace._store, workspace._root_ids(), Selection(turn="r1"))
+        notes = workspace._plans.carry_out(plan, OTHER, dry_run=True).notes
+        assert ("mine.txt" in str(notes), "any.txt" in str(notes), len(notes)) == (False, True, 4)
+        patch.setattr(selection, "_BESIDE", 3)
+        receipt = workspace.undo_selected(ADA, Selection(turn="r1"), dry_run=True)
+        left = [one for one in (*named, late) if not any(one in note for note in receipt.notes)]
+        assert (left, len(receipt.notes)) == ([named[0]], 4)
     workspace.undo(ADA, late)
     receipt = workspace.undo_selected(ADA, Selection(turn="r1"))
     assert all(one in note for one, note in zip(reversed(named), receipt.notes, strict=True))

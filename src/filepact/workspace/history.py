@@ -23,6 +23,7 @@ from filepact.errors import (
     WriteFailedError,
 )
 from filepact.fs.watch import is_odd
+from filepact.text.confusables import shown_name
 from filepact.values import replace
 from filepact.workspace.authorizer import rules_on
 from filepact.workspace.folder_steps import INSTEAD
@@ -31,7 +32,7 @@ from filepact.workspace.journal import new_proposal
 from filepact.workspace.pending import check_free
 from filepact.workspace.rebase import nothing_to_do, together
 from filepact.workspace.receipt import Receipt, done_receipt, not_kept, refused_files
-from filepact.workspace.selection import Selection, newest_first
+from filepact.workspace.selection import Selection, newest_first, stays_beside
 from filepact.workspace.undo_plan import plan_redo, plan_selection, plan_undo
 from filepact.workspace.writer import ChangeWriter, KeptFiles, left_files
 
@@ -170,6 +171,10 @@ class UndoExecutor:
         if session.agent:  # How large a file was that it may not see is not told.
             unable = {path: not_kept(self._writer.show(path)) for path in plan.unable}
             plan = replace(plan, unable=unable, lost={})
+        hides = self._writer.hides(session if session.agent else None)
+        show = self._writer.show
+        beside = stays_beside(plan.beside, lambda x: "" if hides(x, ()) else shown_name(show(x)))
+        plan = replace(plan, notes=(*plan.notes, *beside))
         conflicts: dict[WorkspacePath, FilepactError] = {}
         # What took the place of a file after anybody looked stays like what was seen to.
         free = (x.path for x in plan.changes.changes if not x.before)

@@ -20,9 +20,10 @@ from filepact.domain.operation import (
 )
 from filepact.errors import InvalidParamsError, NoChangeError, NotFoundError
 from filepact.values import dataclass, replace
+from filepact.workspace.file_snapshot import some_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from filepact.domain.document import RootId, WorkspacePath
     from filepact.domain.operation import ChangeId, Operation, Session
@@ -49,6 +50,7 @@ __all__ = [
     "partly_gone",
     "same_work",
     "select",
+    "stays_beside",
     "turns_on",
     "whose",
 ]
@@ -63,7 +65,8 @@ NEWEST: Final = "newest"
 """Instead of a turn's name: the newest of which anything is in force."""
 
 
-_NAMED: Final = 3  # turns that an error names
+_NAMED: Final = 3  # turns that an error names, and files of an operation that stays
+_BESIDE: Final = 8  # operations that are named since they stay
 _FAR: Final = 200  # begins of turns that are looked at
 _LEAST: Final = 4  # characters of a turn's name that stand for it
 Whose = Literal["agent", "person", "nobody"]
@@ -488,6 +491,25 @@ def left_beside(
         if done and one.id not in ids and (own or one.is_anybodys or one.tool in _NOBODYS):
             found.append(one)
     return found
+
+
+def stays_beside(
+    beside: Sequence[Operation], show: Callable[[WorkspacePath], str]
+) -> Iterator[str]:
+    """The sentences about operations from the time of a turn that are not of it.
+
+    Args:
+        beside: They.
+        show: A file as a reader may see it; empty for one that it may not know of.
+    """
+    for one in beside[:_BESIDE]:
+        why = "it is of no turn" if one.session.agent else "nobody knows whose it is"
+        why = "several agents were at work" if one.tool == BY_SEVERAL else why
+        files = some_names([*filter(None, map(show, one.changes.paths))], _NAMED)
+        what = f"{one.summary}: {files}" if files else one.summary
+        yield f"Not taken back, since {why}: {one.id}, {what} (`filepact undo {one.id}` does)."
+    if len(beside) > _BESIDE:
+        yield f"Nor are {len(beside) - _BESIDE:,} more of that time, which `filepact log` shows."
 
 
 def _last_on_each(store: JournalStore, places: Sequence[Place]) -> list[tuple[Operation, Place]]:

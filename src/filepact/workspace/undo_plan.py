@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.document import WorkspacePath, same_state
-from filepact.domain.operation import BY_SEVERAL, PARTLY, SEEN, Checkpoint, who
+from filepact.domain.operation import PARTLY, SEEN, Checkpoint, who
 from filepact.errors import InvalidParamsError, NoChangeError, NotFoundError, StaleFileError
 from filepact.values import dataclass, field, replace
 from filepact.workspace.folder_steps import INSTEAD, turning_above
@@ -92,6 +92,7 @@ class UndoChange:
         doubt: Why a person is asked before it is done; empty where what is meant is plain.
         way: How it is said so that it is plain, for who cannot be asked; empty if it is done unasked.
         notes: What the answer says besides.
+        beside: What was done at the time of a turn that goes back, and is not of it.
     """
 
     kind: OperationKind
@@ -107,6 +108,7 @@ class UndoChange:
     doubt: str = ""
     way: str = ""
     notes: tuple[str, ...] = ()
+    beside: tuple[Operation, ...] = ()
 
     @property
     def alone(self) -> str:
@@ -359,19 +361,7 @@ def plan_selection(
     work = (selection.turn or selection.session) and not selection.places
     beside = left_beside(store, roots, taken) if work else []
     beside = [one for one in beside if selection.turn or whose(one) == "nobody"]
-    notes = [*stays, *map(_stays, beside[:_NAMED])]
-    if len(beside) > _NAMED:
-        notes.append(
-            f"Nor are {len(beside) - _NAMED:,} more of that time, which `filepact log` shows."
-        )
-    return replace(plan, doubt=doubt, way=way, notes=tuple(notes))
-
-
-def _stays(one: Operation) -> str:
-    """The sentence about an operation from the time of a turn that is not of it."""
-    why = "it is of no turn" if one.session.agent else "nobody knows whose it is"
-    why = "several agents were at work" if one.tool == BY_SEVERAL else why
-    return f"Not taken back, since {why}: {one.id}, {one.summary} (`filepact undo {one.id}` does)."
+    return replace(plan, doubt=doubt, way=way, notes=stays, beside=tuple(beside))
 
 
 def _doubt(taken: Sequence[Operation], selection: Selection) -> tuple[str, str]:
