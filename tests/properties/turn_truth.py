@@ -175,11 +175,13 @@ class Truth:
 
     def _touch(self, folder: str, who: str, old: os.stat_result, new: os.stat_result) -> None:
         """A folder of which only the rights were set while a command ran: when it got its name, no disk tells any more."""
-        if (
-            who != "either"
-            or old.st_ctime_ns == new.st_ctime_ns
-            or old.st_mtime_ns != new.st_mtime_ns
-        ):
+        if old.st_ctime_ns == new.st_ctime_ns or old.st_mtime_ns != new.st_mtime_ns:
+            return
+        if who != "either":
+            # Nor whether a person had set the same rights just before.
+            last = self.changes.get(folder, [])[-1:]
+            if last and last[0][1] and last[0][2] and last[0][3].startswith("asked"):
+                self.changes[folder][-1] = ("either", *last[0][1:])
             return
         for name, changes in self.changes.items():
             if f"{name}/".startswith(f"{folder}/") and changes[-1][3].startswith("asked"):
