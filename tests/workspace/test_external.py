@@ -1428,3 +1428,16 @@ def test_a_folder_that_moved_after_a_person_took_a_file_from_it_comes_back_with_
     assert (root / "shut").stat().st_mode & 0o777 == 0o700
     assert (root / "taken").read_text() == "other\n"
     assert any("shut/b" in note for note in done.notes)
+
+
+def test_a_socket_that_keeps_a_folder_is_named(root, workspace, outside, session):
+    (root / "kept").mkdir()
+    (root / "kept" / "a").write_text("a\n")
+    outside.resnapshot()
+    (root / "kept").rename(root / "moved")
+    outside.detect(session)
+    os.mkfifo(root / "moved" / "pipe")
+    done = workspace.undo_selected(PERSON, Selection(session=session))
+    assert "the folder moved stays: it is not empty: moved/pipe (no file)" in str(done.notes)
+    assert (root / "moved" / "pipe").is_fifo()
+    assert (root / "kept" / "a").read_text() == "a\n"

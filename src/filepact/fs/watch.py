@@ -19,9 +19,10 @@ from filepact.errors import FilepactError, NotFoundError, ReadFailedError
 from filepact.fs.atomic import LARGEST
 from filepact.fs.attributes import folder_state
 from filepact.fs.folder_entries import MAX_ENTRIES
-from filepact.fs.kernel import STAMP_CLOCK
+from filepact.fs.kernel import STAMP_CLOCK, names_in
 from filepact.fs.path_form import token_of
 from filepact.fs.walk import TreeReader
+from filepact.text.confusables import shown_name
 from filepact.text.gitignore import MACHINE_FOLDERS
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ __all__ = [
     "is_later",
     "is_temporary",
     "moment",
+    "odd_said",
     "scan",
     "stamp_at",
     "stamps_at",
@@ -59,6 +61,7 @@ IGNORE_FILES: Final = (".gitignore", ".ignore", ".git/info/exclude")
 _NAMES: Final = (
     10  # names, folders and ignored ones as well, that are looked at for each file that is
 )
+_MOST_SAID: Final = 3  # names in a sentence
 _MOST_STEERING: Final = 10_000  # folders and files of one repository that steer Git
 _GIT_FOLDERS: Final = frozenset({"hooks", "info", "modules", "worktrees"})
 _NAP: Final = 0.0005  # seconds; the clock of stamps goes on every 1 to 10 milliseconds
@@ -328,6 +331,20 @@ def is_odd(root: Root, path: str) -> bool:
         with suppress(FilepactError):
             return root.place(path, follow=False, known=True).kind == "other"
     return False
+
+
+def odd_said(root: Root, folder: str) -> str:
+    """The words about the pipes and the like that lie in a folder itself; empty for none."""
+    try:
+        opened = root.open_directory(folder, follow=False)
+    except FilepactError:
+        return ""
+    try:
+        paths = [f"{folder}/{name}" for name in sorted(names_in(opened))]
+    finally:
+        os.close(opened)
+    odd = [f"{shown_name(path)} (no file)" for path in paths if is_odd(root, path)]
+    return f": {', '.join(odd[:_MOST_SAID])}" if odd else ""
 
 
 def is_gone(root: Root, path: str) -> bool:

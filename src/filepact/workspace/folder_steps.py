@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from filepact.domain.change import FileChange
 from filepact.domain.document import FOLDER, Revision, WorkspacePath
 from filepact.errors import FilepactError, NotFoundError, StaleFileError, WriteFailedError
-from filepact.fs.watch import is_gone, is_odd
+from filepact.fs.watch import is_gone, is_odd, odd_said
 from filepact.values import replace
 from filepact.workspace.file_snapshot import CACHES
 
@@ -365,7 +365,8 @@ def settle_folders(
     stay |= {path: why for one in made for path, why in remove_folders(one, root_of).items()}
     # Some may have held only what has gone with the others.
     stay |= dict.fromkeys(steps.settle(), "it is not empty")
-    return {path: why for path, why in sorted(stay.items()) if root_of(path.root).glance(path.path)}
+    left = ((path, root_of(path.root), why) for path, why in sorted(stay.items()))
+    return {x: why + odd_said(root, x.path) for x, root, why in left if root.glance(x.path)}
 
 
 def taken_back(operation: Operation, store: JournalStore) -> list[Operation]:
