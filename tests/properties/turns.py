@@ -468,6 +468,10 @@ def _taken_back(place: Place, one: History, truth: Truth, session: str) -> Wrong
         left = f"the folder {_visible(name)} stays: it is not empty" in said
         if left and code == 1 and _holds(place.root / name):
             continue
+        # A pipe or the like that went with its folder does not come back, and is named where it is.
+        odd = wanted[0] if wanted[0] and wanted[0][0] == "special" else None
+        if code == 1 and odd and any(e == odd and _shown(at) in said for at, e in found.items()):
+            continue
         # What was moved from where a person had just saved is nobody's: it stays, is named, and nothing is lost by that.
         if (
             name in beside
