@@ -11,15 +11,15 @@ from collections import defaultdict
 from tests.architecture.project import HOUSE, WINGS, dotted, syntax
 
 MOST_MODULES = 197
-MOST_LINES = 73_375
+MOST_LINES = 73_395
 CORE = ("text", "domain", "fs", "store", "workspace")
-MOST_CORE_LINES = 53_986
+MOST_CORE_LINES = 54_004
 MOST_WING_LINES = {
     "filepact_acp": 10_540,
     "filepact_diagnostics": 14_770,
     "filepact_fleet": 6_760,
     "filepact_gateway": 4_900,
-    "filepact_hooks": 5_005,
+    "filepact_hooks": 5_015,
     "filepact_run": 4_700,
     "filepact_setup": 3_780,
     "filepact_windows": 5_585,

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -616,6 +616,20 @@ def test_a_file_in_the_place_of_a_folder_goes_back_also_if_both_are_ignored_by_n
     with agents.workspace() as workspace:
         workspace.undo_selected(PERSON, Selection(turn=NEWEST))
     assert (agents.root / "mine").is_dir()
+
+
+def test_a_link_that_a_person_puts_in_the_place_of_a_file_that_is_written_stays(agents):
+    file = agents.root / "a.txt"
+    file.write_text("1\n")
+    agents.tell("UserPromptSubmit")
+    agents.tell("PreToolUse", "Write", file_path=str(file))
+    file.unlink()
+    file.symlink_to("mine")
+    (agents.root / "mine").write_text("written\n")
+    agents.tell("PostToolUse", "Write", file_path=str(file))
+    with agents.workspace() as workspace, suppress(NoChangeError):
+        workspace.undo_selected(PERSON, Selection(turn=NEWEST))
+    assert os.readlink(file) == "mine"
 
 
 def test_what_a_command_moves_and_removes_without_naming_it_goes_back_also_if_a_person_was_asked(

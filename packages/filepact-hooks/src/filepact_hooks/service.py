@@ -425,7 +425,7 @@ class HookDaemon:
             return frozenset()  # It can change nothing: what did meanwhile is somebody else's.
         others = [one for one in self._calls.values() if one is not call]
         done: frozenset[WorkspacePath] = frozenset()
-        for session, tool, wanted in shares(call, others):
+        for session, tool, wanted in shares(call, others, desk.workspace.guard):
             claims = call.named if since > call.heard else ALWAYS.claims
             span = CallRange(since, until, call.heard, claims)
             told, paths = desk.look(session, tool, wanted, span, approved=call.approved)

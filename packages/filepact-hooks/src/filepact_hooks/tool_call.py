@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from filepact.domain.document import NamedFiles, WorkspacePath
     from filepact.domain.policy import Action
+    from filepact.workspace.guard import Guard
 
 __all__ = [
     "NEW_TEXTS",
@@ -536,13 +537,14 @@ class OpenCall:
 
 
 def shares(
-    call: OpenCall, others: Sequence[OpenCall]
+    call: OpenCall, others: Sequence[OpenCall], guard: Guard
 ) -> Iterator[tuple[Session, str, Callable[[WorkspacePath], bool]]]:
     """Whose the files are that changed while a call was under way.
 
     Args:
         call: It; what nobody names is its own, if it runs and no call for another request does.
         others: The others that are under way.
+        guard: The roots.
 
     Returns:
         By session and tool, the call's own first: whether a file is theirs.
@@ -560,6 +562,10 @@ def shares(
         if call.late and any(one.named(path) for one in others if not one.late):
             return False  # It runs, and what is in the background may.
         if call.named(path):
+            # An agent's own tool that writes a file puts no link in its place.
+            may_link = call.runs or "__" in call.tool
+            if not may_link and guard.root_of(path.root).glance(path.path) == ():
+                return False
             return not any(one.named(path) for one in at_work)
         return call.runs and not rivals and unnamed(path)
 
