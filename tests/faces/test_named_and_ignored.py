@@ -189,8 +189,9 @@ def test_what_a_command_makes_that_no_undo_removes_is_named_by_it(root, agent, s
     assert undone.code == 1
     for name in ("app/.venv", "pipe"):
         assert f" {name}: it was made there" in undone.out + undone.err
-    assert "mine" not in undone.out + undone.err
-    assert "theirs" not in undone.out + undone.err
+    # The folders themselves are nobody's, and said to be.
+    assert "mine/" not in undone.out + undone.err
+    assert "theirs/" not in undone.out + undone.err
     assert not (root / "new").exists()
     assert (root / "app/.venv/lib").is_dir()
 
