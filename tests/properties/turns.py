@@ -19,10 +19,10 @@ too little, are mended since.
 
 Of seeds from 2026160000 up, on 30 November, 8,405 more (hooks, guard, without layers, with them): at 0aad9fab 2,880, 480, 360,
 0; at 68d46f64 with the model after it 720, 120, 0, 360; at 294a797a 2,645, 360, 240, 240, all but the first on a busy machine.  15 were
-wrong, 14 of them by hooks, which is more than before.  Five are mended: a folder of its own rights that came back
+wrong, 14 of them by hooks, which is more than before; one was of the kind of another.  Six are mended: a folder of its own rights that came back
 without them after a person had taken a file from it (2026161447); a file in the place of a folder, both ignored by then
-(2026160959); a link that a person put in the place of a file that an agent's tool was writing (2026171123), and two in which the
-model asked for too much (2026162075, 2026161651), as it did where all that stays is named (2026160344).
+(2026160959); a link that a person put in the place of a file that an agent's tool was writing (2026171123), and three in which
+the model asked for too much (2026162075, 2026161651, and where all that stays is named, 2026160344).
 
 Not mended: a socket that one turn made and the next one removed is not named (2026171208).  A line that an agent may have
 put into a file goes also where a person has removed the file since and made it anew with that line (2026171589).  A file that a

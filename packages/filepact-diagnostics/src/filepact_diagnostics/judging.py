@@ -50,7 +50,7 @@ class ServerJudge(SemanticWorkspace):
             changes, draft.versions, session=call.session, seconds=seconds, cancelled=call.cancelled
         )
         if strict and not _judged(update) and self.mode != "off":
-            left = call.deadline.left / 2 if call.deadline.left < _LONGEST else _LONGEST
+            left = min(call.deadline.left / 2, _LONGEST)
             update = self.preview(
                 changes,
                 draft.versions,
