@@ -6,6 +6,7 @@ import json
 import os
 import select
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -71,6 +72,17 @@ def processes_with(mark: str) -> list[int]:
             except OSError:
                 continue
     return found
+
+
+def are_there(number: int, mark: str, seconds: float = SECONDS) -> bool:
+    """Whether so many processes have a word in their environment, or do within the time.
+
+    While a program takes a process over, Linux tells of no environment.
+    """
+    end = time.monotonic() + seconds
+    while (found := len(processes_with(mark))) != number and time.monotonic() < end:
+        time.sleep(0.01)
+    return found == number
 
 
 def left_of(mark: str) -> list[int]:

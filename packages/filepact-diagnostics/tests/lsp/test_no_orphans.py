@@ -19,7 +19,15 @@ import filepact
 from filepact.fs import sandbox
 from tests.hostile.sweeps import often
 from tests.servers.asking import report_of
-from tests.servers.fakes import PROGRAM, fake, left_of, pool_of, processes_with, wait_for_end
+from tests.servers.fakes import (
+    PROGRAM,
+    are_there,
+    fake,
+    left_of,
+    pool_of,
+    processes_with,
+    wait_for_end,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -108,7 +116,7 @@ def test_a_server_that_ignores_its_end_is_ended_with_what_it_has_started(
     pool = pool_of(fake({"stay": True, "child": str(note)}), MARK=mark)
     (report,) = report_of(pool, str(tmp_path), {str(tmp_path / "a.x"): "wrong"}, 30.0)
     assert report.fresh
-    assert len(processes_with(mark)) == 3  # its supervisor, itself, its child
+    assert are_there(3, mark)  # its supervisor, itself, its child
     pool.close()
     assert left_of(mark) == []
     assert wait_for_end(int(note.read_text()))
@@ -140,10 +148,13 @@ def test_where_no_children_are_told_of_a_group_ends_as_a_whole(
         start_new_session=True,
     ) as process:
         theirs.close()
-        child = int(note.read_text())
-        if ends == "the program":
-            assert len(processes_with(mark)) == 3
-            ours.close()
+        try:
+            child = int(note.read_text())
+            if ends == "the program":
+                assert are_there(3, mark)
+        finally:
+            if ends == "the program":
+                ours.close()
         assert wait_for_end(child)
         assert process.wait(60) == -signal.SIGKILL
     ours.close()
