@@ -11,7 +11,7 @@ from collections import defaultdict
 from tests.architecture.project import HOUSE, WINGS, dotted, syntax
 
 MOST_MODULES = 197
-MOST_LINES = 73_395
+MOST_LINES = 73_440
 CORE = ("text", "domain", "fs", "store", "workspace")
 MOST_CORE_LINES = 54_004
 MOST_WING_LINES = {

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from filepact.fs import watch
 from filepact.fs.root import Root
 from filepact.workspace import file_snapshot, file_states, observe
 from filepact.workspace.external import ChangeList, ExternalChanges, KnownFileLimits
+from filepact.workspace.file_states import CallRange
 from filepact.workspace.selection import Selection
 from tests.hostile.sweeps import often
 from tests.needs import NOTICES
@@ -1261,6 +1263,81 @@ def test_known_files_below_a_folder_that_is_hidden_are_still_told_of(
     workspace.undo(PERSON, looked.operation.id, dry_run=False)
     assert (root / "report/a").read_text() == "a"
     assert (root / "report/b").read_text() == "b"
+
+
+@pytest.mark.parametrize("moved", ["report", "report/deep"])
+def test_known_files_below_a_folder_that_is_hidden_are_told_of_when_that_is_moved(
+    root, outside, session, monkeypatch, moved
+):
+    """A notice tells of the folder alone."""
+    monkeypatch.setattr(file_snapshot, "_RACY", 0)
+    (root / "report/deep/er").mkdir(parents=True)
+    (root / "report/deep/er/a").write_text("a")
+    outside.resnapshot()
+    (root / ".gitignore").write_text("report/\n")
+    assert told(outside.detect(session)) == {(".gitignore", "create")}
+    assert told(outside.detect(session)) == set()
+    (root / moved).rename(root / "mine")
+    assert ("report/deep/er/a", "delete") in told(outside.detect(session))
+    assert told(outside.detect(session)) == set()
+
+
+@pytest.mark.parametrize("rights", [0o644, 0o600])
+def test_a_file_that_nobody_has_read_loses_another_of_its_names(root, outside, session, rights):
+    (root / "a").write_text("a")
+    os.link(root / "a", root / "b")
+    outside.resnapshot(contents=False)
+    (root / "a").unlink()
+    (root / "b").chmod(rights)
+    (root / ".gitignore").write_text("x\n")  # So that all files are looked at.
+    changed = {("b", "modify")} if rights == 0o600 else set()
+    looked = outside.detect(session)
+    assert told(looked) == {("a", "delete"), (".gitignore", "create"), *changed}
+    (root / "c").write_text("c")
+    assert told(outside.detect(session)) == {("c", "create")}
+
+
+@pytest.mark.parametrize(
+    ("then", "named", "found"),
+    [
+        (lambda folder: (folder / "new").write_text("new"), False, {("in/new", "create")}),
+        (
+            lambda folder: (folder / "new").write_text("new"),
+            True,
+            {("in", "modify"), ("in/new", "create")},
+        ),
+        (lambda folder: folder.chmod(0o750), False, {("in", "modify")}),
+    ],
+    ids=["a file comes", "in a folder that is named", "other rights"],
+)
+def test_rights_that_a_person_may_have_given_a_folder_while_they_were_asked_are_theirs(
+    root, workspace, outside, session, then, named, found
+):
+    (root / "in").mkdir()
+    outside.resnapshot()
+    begun = time.time_ns()
+    (root / "in").chmod(0o700)
+    since = later_than(root)
+    then(root / "in")
+    looked = outside.detect(session, span=CallRange(since, 0, begun, lambda _path: named))
+    assert told(looked) == found
+    workspace.undo(PERSON, looked.operation.id, dry_run=False)
+    assert (root / "in").stat().st_mode & 0o777 == (
+        0o700 if found == {("in/new", "create")} else 0o755
+    )
+    assert not (root / "in/new").exists()
+    rest = {("in", "modify")} - found
+    assert told(outside.detect(PERSON)) == rest
+
+
+def later_than(root):
+    """A time later than that of whatever was changed until now, by the clock of the disk."""
+    probe = root.parent / "probe"
+    probe.write_text("")
+    begun = probe.stat().st_ctime_ns
+    while probe.stat().st_ctime_ns <= begun + 2 * file_snapshot.COARSE:
+        probe.write_text("")
+    return begun + file_snapshot.COARSE
 
 
 def test_whoever_missed_a_change_relies_on_no_notices_any_more(root, outside, session, monkeypatch):

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 ROBOT = Session("robot-1", Actor("agent", "robot"))
 OTHER = Session("other-1", Actor("agent", "other"))
 ADA = Session("cli-1", Actor("person", "ada"))
+GRACE = Session("cli-2", Actor("person", "grace"))
 LINES = "".join(f"line {number}\n" for number in range(40))
 
 
@@ -276,6 +277,58 @@ def test_conflicts_are_told_together_and_nothing_is_done_unless_partly(
     (root / "b").unlink()
     undo(workspace, session=ROBOT)
     assert files(root) == {}
+
+
+def test_a_file_that_somebody_removed_and_made_anew_holds_nothing_of_what_goes_back(
+    workspace: Workspace, root: Path
+) -> None:
+    """Also where it has the same lines: a stash that was popped has, and a person who has written them."""
+    write(workspace, ADA, "a", LINES)
+    write(workspace, ADA, "b", LINES)
+    edit(workspace, ROBOT, "a", "line 3\n", "line 3\nrobot\n")
+    write(workspace, ROBOT, "c", "1\n")
+    robots = (root / "a").read_text()
+    delete(workspace, GRACE, "a")
+    write(workspace, GRACE, "a", f"{robots}more\n")
+    write(workspace, GRACE, "b", "of another\n")
+    before = files(root)
+    error = refused(lambda: undo(workspace, session=ROBOT))
+    assert error.code == "STALE_FILE"
+    assert "a: somebody removed it meanwhile and made it anew" in error.message
+    assert "--partly" in error.hint
+    assert files(root) == before
+    undo(workspace, session=ROBOT, partly=True)
+    assert files(root) == {name: text for name, text in before.items() if name != "c"}
+
+
+def test_a_file_that_was_removed_and_came_back_as_it_was_goes_back(
+    workspace: Workspace, root: Path
+) -> None:
+    write(workspace, ADA, "a", LINES)
+    edit(workspace, ROBOT, "a", "line 3\n", "line 3\nrobot\n")
+    robots = (root / "a").read_text()
+    delete(workspace, GRACE, "a")
+    write(workspace, GRACE, "a", robots)
+    undo(workspace, session=ROBOT)
+    assert files(root) == {"a": LINES}
+
+
+def test_where_a_file_was_made_anew_between_two_changes_the_first_is_gone(
+    workspace: Workspace, root: Path
+) -> None:
+    write(workspace, ADA, "a", LINES)
+    edit(workspace, ROBOT, "a", "line 3\n", "line 3\nrobot\n")
+    graces = (root / "a").read_text() + "more\n"
+    delete(workspace, GRACE, "a")
+    write(workspace, GRACE, "a", graces)
+    edit(workspace, replace(ROBOT, id="robot-2"), "a", "line 30\n", "line 30\nrobot too\n")
+    before = files(root)
+    error = refused(lambda: undo(workspace, agent="robot"))
+    assert "a: somebody removed it meanwhile and made it anew" in error.message
+    assert files(root) == before
+    newest = workspace.log()[0]
+    undo(workspace, ids=(newest.id,))
+    assert files(root) == {"a": graces}
 
 
 def test_what_a_session_undid_itself_stays_undone_and_a_foreign_undo_is_taken_back(

@@ -425,10 +425,10 @@ class ExternalChanges:
             same = old.stamp is None or old.stamp.is_of_same(now.stamp)
             if same and None in (old.revision, now.revision):
                 return
-            if old.revision == now.revision and now.revision is not None:
-                return
         before = old and (old.revision or self._renamed(old, seen))
         after = None if now is None else now.revision
+        if before == after and after is not None:
+            return
         read = (old is None) == (before is None) and (now is None) == (after is None)
         returns = read and self._may_return(path, old, before, after, seen)
         if returns and steers_git(path.path):
@@ -450,11 +450,11 @@ class ExternalChanges:
                 seen.unasked[path] = decision.rule
 
     def _renamed(self, old: FileState, seen: _Seen) -> Revision | None:
-        """The state of a file that was not read, if the same file is there by another name."""
+        """The state of a file that was not read, if the same file is there, by this name or another."""
         if old.stamp is None or old.stamp.is_link:
             return None
         found = seen.by_stamp.get(old.stamp[:3])
-        return None if found is None else Revision(found.content, old.stamp.permissions)
+        return found and Revision(found.content, old.stamp.permissions, found.attributes)
 
     def _may_return(
         self,

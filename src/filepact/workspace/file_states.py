@@ -13,7 +13,7 @@ from filepact.compression import compress, decompress, packed_size
 from filepact.domain.document import Revision, WorkspacePath, content_id
 from filepact.domain.protected import is_agent_log
 from filepact.errors import FilepactError, PathBlockedError, ReadFailedError
-from filepact.fs.watch import folder_sign, gone_among, stamp_at, stamps_at
+from filepact.fs.watch import folder_sign, gone_among, is_later, stamp_at, stamps_at
 from filepact.text.secrets import holds_private_key
 from filepact.workspace.file_snapshot import COARSE, files_below, is_racy, unkept_state
 
@@ -43,6 +43,7 @@ __all__ = [
     "read_state",
     "renamed_state",
     "stamps_of",
+    "turned_in",
     "unread",
 ]
 
@@ -381,6 +382,20 @@ def made_before(guard: Guard, path: WorkspacePath, span: CallRange) -> bool:
         return begun < born <= since - COARSE
     held = root.glance(path.path)
     return bool(held and held[2] == held[3])
+
+
+def turned_in(
+    root: Root, path: WorkspacePath, was: Revision | None, now: Revision | None, span: CallRange
+) -> bool:
+    """Whether a folder has come, gone or got other rights in a time."""
+    held = root.glance(path.path) if now is not None else ()
+    if was and held and held[2] == held[3] and span.since > span.begun and not span.claims(path):
+        return False  # A name in it came or went last: it may have got its rights before.
+    later, late = (
+        bool(one) and (held[3] > one if held else is_later(root, path.path, None, one))
+        for one in span[:2]
+    )
+    return (later or not span.since) and not late
 
 
 def free_among(

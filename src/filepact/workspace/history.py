@@ -28,7 +28,7 @@ from filepact.values import replace
 from filepact.workspace.authorizer import rules_on
 from filepact.workspace.folder_steps import INSTEAD
 from filepact.workspace.folders import check_moved
-from filepact.workspace.journal import new_proposal
+from filepact.workspace.journal import changed_since, new_proposal
 from filepact.workspace.pending import check_free
 from filepact.workspace.rebase import nothing_to_do, together
 from filepact.workspace.receipt import Receipt, done_receipt, not_kept, refused_files
@@ -260,6 +260,9 @@ class UndoExecutor:
             hides = self._writer.hides(session if session.agent else None)
             steps = (plan.changes, *plan.earlier)
             fitted = self._fitting.fit_all(steps, hides, deadline, conflicts)
+            if anew := self._fitting.made_anew(steps, fitted.changes, plan.operations):
+                conflicts |= anew
+                fitted = self._fitting.fit_all(steps, hides, deadline, conflicts)
         except NoChangeError:
             if conflicts:
                 raise self._refusal(whole, conflicts, files, session) from None
@@ -306,7 +309,7 @@ class UndoExecutor:
                 partly, others = f"`filepact {plan.kind} {alone}` does all of it.", 1
             way = f"Tell the person: {partly}" if others and alone else ""
             return together(conflicts, files, way)
-        between = self._between(plan, conflicts)
+        between = changed_since(self._store, plan.operations, conflicts)
         if between:
             named = between[: -_DECIDED - 1 : -1]
             said = ", ".join(
@@ -326,22 +329,6 @@ class UndoExecutor:
         if others and alone:
             error.details |= {"operation": alone, "others": others}
         return error
-
-    def _between(self, plan: UndoChange, conflicts: Conflicts) -> list[Operation]:
-        """The operations since then that changed the files and are in force, oldest first."""
-        if not plan.operations:
-            return []
-        store, ours = self._store, {one.id for one in plan.operations}
-        found: dict[ChangeId, Operation] = {}
-        for path in conflicts:
-            of = [one.seq for one in plan.operations if path in one.changes.paths]
-            for one in store.operations(
-                root=path.root, path=path.path, after_seq=min(of, default=0), limit=_FAR
-            ):
-                changed = one.was_done and one.undone_by is None and path in one.changes.paths
-                if changed and one.id not in ours and one.kind in ("change", "restore"):
-                    found[one.id] = one
-        return sorted(found.values(), key=lambda one: one.seq)
 
     def _fits(self, plan: UndoChange, ids: list[str], conflicts: Conflicts) -> bool:
         """Whether some operations, taken back together, leave none of the conflicts."""

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from filepact.domain.operation import ChangeId, JournalStatistics, Operation, Proposal, PruneResult
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from filepact.domain.audit import JournalSummary
     from filepact.domain.change import ChangeSet
-    from filepact.domain.document import RootId
+    from filepact.domain.document import RootId, WorkspacePath
     from filepact.domain.operation import (
         Approval,
         Checkpoint,
@@ -30,12 +30,16 @@ __all__ = [
     "JournalStatistics",
     "JournalStore",
     "PruneResult",
+    "changed_since",
     "new_id",
     "new_operation",
     "new_proposal",
     "new_turn",
     "operation_of",
 ]
+
+
+_FEW: Final = 20  # changes of a file that are looked at
 
 
 class JournalStore(Protocol):
@@ -410,3 +414,20 @@ _LETTERS = b"0123456789abcdefghjkmnpqrstvwxyz" * 8
 
 def _name(kind: str) -> str:
     return kind + os.urandom(10).translate(_LETTERS).decode("ascii")
+
+
+def changed_since(
+    store: JournalStore, operations: Sequence[Operation], paths: Iterable[WorkspacePath]
+) -> list[Operation]:
+    """The changes of some files since some operations, as far as they are in force, oldest first; a few of each file."""
+    ours = {one.id for one in operations}
+    found: dict[ChangeId, Operation] = {}
+    for path in paths if ours else ():
+        of = [one.seq for one in operations if path in one.changes.paths]
+        for one in store.operations(
+            root=path.root, path=path.path, after_seq=min(of, default=0), limit=_FEW
+        ):
+            changed = one.was_done and one.undone_by is None and path in one.changes.paths
+            if changed and one.id not in ours and one.kind in ("change", "restore"):
+                found[one.id] = one
+    return sorted(found.values(), key=lambda one: one.seq)

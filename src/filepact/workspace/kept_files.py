@@ -39,6 +39,7 @@ from filepact.workspace.file_states import (
     packed_bytes,
     read_state,
     renamed_state,
+    turned_in,
 )
 from filepact.workspace.folder_steps import FolderChange, folder_at, folders_above, same_rights
 
@@ -190,12 +191,7 @@ class KnownFiles:
                 went = span.since and now is None and self.has_gone(path)
                 if went or (was is None and made_before(self._guard, path, span)):
                     continue
-                held = of.glance(name) if now is not None else ()
-                later, late = (
-                    bool(one) and (held[3] > one if held else is_later(of, name, None, one))
-                    for one in span[:2]
-                )
-                if (later or not span.since) and not late:
+                if turned_in(of, path, was, now, span):
                     yield FolderChange(path, was, now)
 
     def has_gone(self, path: WorkspacePath) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import suppress
+from posixpath import dirname
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -108,6 +109,7 @@ class RootWatcher:
         self._git = git
         self.expected: Collection[str] = ()
         self.besides: Callable[[], set[str]] = set
+        self._beside: set[str] = set()
         self._marking = threading.Lock()
         self._before = _NOTHING
         self._marked: InotifyWatcher | None = None
@@ -257,7 +259,8 @@ class RootWatcher:
 
     def _came(self, noticed: FileEvents, cancelled: Callable[[], bool]) -> RootStamps | None:
         """Look into folders that came, and watch them; None where everything has to be looked at."""
-        if noticed.lost or self._notices is None or not noticed.moved.isdisjoint(self.expected):
+        known = any(not noticed.moved.isdisjoint(some) for some in (self.expected, self._beside))
+        if noticed.lost or self._notices is None or known:
             return None
         stamps: dict[str, Stamp] = {}
         folders: dict[str, Revision] = {}
@@ -328,6 +331,7 @@ class RootWatcher:
             self.close()  # folders come faster than they can be watched
         if found.cancelled or found.end is not None:
             self.close()
+        self._beside.clear()
         self.watch(self.besides() - found.folders.keys())
         self.expected = found.folders
         self._last = self._clock()
@@ -338,10 +342,14 @@ class RootWatcher:
         self._ignored.discard(name)
 
     def watch(self, folders: Iterable[str]) -> None:
-        """Watch folders as well that no scan looks into, if they are there and notices are to be had."""
+        """Watch folders as well that no scan looks into, and those above, if they are there and notices are to be had."""
         if self._notices is not None:
+            for above in folders:
+                while above and above not in self._beside:
+                    self._beside.add(above)
+                    above = dirname(above)  # noqa: PLW2901 - from each up to the root
             try:
-                self._notices.watch(one for one in folders if self._root.glance(one))
+                self._notices.watch(one for one in self._beside if self._root.glance(one))
             except OSError:
                 self.distrust()
 

@@ -45,12 +45,14 @@ from filepact.text.lines import line_ends, split_lines, with_line_ends_of
 from filepact.values import dataclass, replace
 from filepact.workspace.documents import DocumentCache
 from filepact.workspace.folder_steps import same_rights, turning_above
+from filepact.workspace.journal import changed_since
 from filepact.workspace.moves import fit_whole, same_entries
 from filepact.workspace.receipt import not_kept, renames, states
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
+    from filepact.domain.operation import Operation
     from filepact.fs.locks import FileLocks
     from filepact.workspace.documents import Documents
     from filepact.workspace.guard import Guard
@@ -249,6 +251,27 @@ class Rebase:
                     continue
             found.append(path)
         return tuple(found)
+
+    def made_anew(
+        self, steps: Sequence[ChangeSet], fitted: ChangeSet, operations: Sequence[Operation]
+    ) -> Conflicts:
+        """The files that hold nothing of what goes back any more: somebody removed them since, and made them anew.
+
+        Args:
+            steps: What goes back, as of `fit_all`.
+            fitted: As it was fitted.
+            operations: Whose changes they take back.
+        """
+        known = {one.path: one.before for one in steps[0].changes}
+        ours = (one for one in fitted.changes if one.before and one.of_file and known.get(one.path))
+        apart = {one.path for one in ours if not same_bytes(one.before, known[one.path])}
+        apart |= {path for step in steps[1:] for path in step.paths}
+        return {
+            one.path: _stale(self._show(one.path), "somebody removed it meanwhile and made it anew")
+            for later in changed_since(self._store, operations, apart)
+            for one in later.changes.changes
+            if one.path in apart and one.after is None and one.of_file
+        }
 
     def are_bookkeeping(self, changes: ChangeSet, conflicts: Conflicts) -> bool:
         """Whether all that cannot go back is what Git notes for itself, which keeps nothing else from going back."""
