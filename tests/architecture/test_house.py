@@ -13,7 +13,7 @@ from tests.architecture.project import HOUSE, WINGS, dotted, syntax
 MOST_MODULES = 197
 MOST_LINES = 73_440
 CORE = ("text", "domain", "fs", "store", "workspace")
-MOST_CORE_LINES = 54_004
+MOST_CORE_LINES = 54_058
 MOST_WING_LINES = {
     "filepact_acp": 10_540,
     "filepact_diagnostics": 14_770,
