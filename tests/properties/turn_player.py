@@ -398,7 +398,9 @@ class DaemonPlayer(Player):
         ticks = int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK"))
         hook = ((1 << 30) + next(_EVENTS), str(ticks))
         above = (hook, self._host) if self.one.host else ()
-        return self.daemon.answer("claude", json.dumps(told).encode(), above=above).out
+        out = self.daemon.answer("claude", json.dumps(told).encode(), above=above).out
+        assert "filepact records nothing" not in out, out
+        return out
 
     def write(self, call: Call, text: str, turn: str) -> None:
         if self._workspace is None:
