@@ -1456,6 +1456,27 @@ def test_a_pipe_in_place_of_a_file_or_folder_is_a_removal(root, workspace, sessi
     assert (root / place).is_fifo()
 
 
+@pytest.mark.parametrize("scanned", [False, True])
+@pytest.mark.parametrize("place", ["a", "d"])
+def test_a_pipe_that_had_taken_the_place_of_a_file_or_folder_and_goes_is_told_once(
+    root, workspace, session, place, scanned
+):
+    (root / "a").write_text("a\n")
+    (root / "d").mkdir()
+    (root / "d" / "k").write_text("k\n")
+    workspace.external.resnapshot()
+    shutil.rmtree(root / "d") if place == "d" else (root / "a").unlink()
+    os.mkfifo(root / place)
+    if scanned:
+        (root / ".gitignore").write_text("*.log\n")
+    assert place in workspace.external.detect(session).unkept
+    assert workspace.external.detect(session) == ChangeList()
+    (root / place).unlink()
+    found = workspace.external.detect(session)
+    assert found.unkept == (place,)
+    assert workspace.external.detect(session) == ChangeList()
+
+
 def test_what_moves_with_its_folder_is_not_read_again(
     root, workspace, outside, session, monkeypatch
 ):

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CACHES",
     "COARSE",
+    "INSTEAD",
     "PIPE",
     "CallFiles",
     "FileSnapshot",
@@ -85,6 +86,8 @@ def nested_roots(root: Root, guard: Guard) -> frozenset[str]:
 
 PIPE: Final = Revision.unread("special", 0o600)
 """The state of a pipe, a socket or a device."""
+INSTEAD: Final = Revision.unread("instead", 0o600)
+"""That of one that has taken the place of something."""
 CACHES: Final = frozenset({".cache", "__pycache__"})
 """Folders whose beginning and end nobody needs to hear of."""
 
@@ -294,8 +297,9 @@ class FileSnapshot:
     def tell(self, name: str, after: Revision | None) -> None:
         """Note that what became of what is not looked into was told."""
         self.made.pop(name, None)
-        if after == PIPE or (after is not None and after.is_folder and not after.was_read):
-            self.made[name] = after
+        if after in (PIPE, INSTEAD) or (after and after.is_folder and not after.was_read):
+            self.made[name] = after if after.is_folder else PIPE
+            self.hidden |= {name}
             self.passed = (self.passed or self.hidden) | {name}
 
     # -- what is different ----------------------------------------------------------------

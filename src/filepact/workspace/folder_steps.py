@@ -18,7 +18,7 @@ from filepact.domain.document import FOLDER, Revision, WorkspacePath
 from filepact.errors import FilepactError, NotFoundError, StaleFileError, WriteFailedError
 from filepact.fs.watch import is_gone, is_odd, odd_said
 from filepact.values import replace
-from filepact.workspace.file_snapshot import CACHES
+from filepact.workspace.file_snapshot import CACHES, INSTEAD
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     KnownFolders = Mapping[RootId, Mapping[str, Revision]]
 
 __all__ = [
-    "INSTEAD",
     "FolderChange",
     "FolderSteps",
     "folder_at",
@@ -51,9 +50,6 @@ __all__ = [
     "with_folders",
     "written",
 ]
-
-INSTEAD: Final = Revision.unread("instead", 0o600)
-"""The state of a pipe or the like that has taken the place of something."""
 
 _NOT_HELD: Final = Revision.unread("folder", 0).content
 _OPEN: Final = 0o700

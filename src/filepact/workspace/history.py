@@ -26,7 +26,7 @@ from filepact.fs.watch import is_odd
 from filepact.text.confusables import shown_name
 from filepact.values import replace
 from filepact.workspace.authorizer import rules_on
-from filepact.workspace.folder_steps import INSTEAD
+from filepact.workspace.file_snapshot import INSTEAD
 from filepact.workspace.folders import check_moved
 from filepact.workspace.journal import changed_since, new_proposal
 from filepact.workspace.pending import check_free

@@ -17,7 +17,8 @@ from filepact.domain.document import WorkspacePath, same_state
 from filepact.domain.operation import PARTLY, SEEN, Checkpoint, who
 from filepact.errors import InvalidParamsError, NoChangeError, NotFoundError, StaleFileError
 from filepact.values import dataclass, field, replace
-from filepact.workspace.folder_steps import INSTEAD, turning_above
+from filepact.workspace.file_snapshot import INSTEAD
+from filepact.workspace.folder_steps import turning_above
 from filepact.workspace.moves import whole_moves
 from filepact.workspace.rebase import Conflicts
 from filepact.workspace.receipt import not_kept, renames
