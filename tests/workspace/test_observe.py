@@ -177,6 +177,23 @@ def test_an_ignored_file_is_looked_for_once(caller: Caller, tree: Path) -> None:
     assert seen.names == frozenset()
 
 
+@pytest.mark.parametrize("few", [0, 5])
+def test_a_file_that_was_ignored_by_former_rules_is_seen_when_it_comes_again(
+    caller: Caller, tree: Path, few: int
+) -> None:
+    caller.watcher._few = few
+    (tree / "noise.log").write_text("1")
+    caller.look()
+    for gone in ("noise.log", ".gitignore"):
+        (tree / gone).unlink()
+    # Since a known folder has gone as well, everything is looked at.
+    shutil.rmtree(tree / "sub")
+    assert caller.look().scan is not None
+    (tree / "noise.log").write_text("2")
+    seen = caller.look()
+    assert "noise.log" in (seen.names if seen.scan is None else seen.scan.stamps)
+
+
 def test_now_and_then_everything_is_looked_at_all_the_same(caller: Caller) -> None:
     caller.clock += 3_600
     seen = caller.look()

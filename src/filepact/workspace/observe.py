@@ -334,6 +334,8 @@ class RootWatcher:
         self._beside.clear()
         self.watch(self.besides() - found.folders.keys())
         self.expected = found.folders
+        # What is not there now may come under other rules.
+        self._ignored &= found.hidden
         self._last = self._clock()
         return RootEvents(names, found, watched=self._notices is not None)
 
