@@ -225,6 +225,18 @@ def test_what_a_pipe_took_the_place_of_comes_back_once_a_person_has_removed_it(r
     assert (folders(root), tree(root)) == before
 
 
+@pytest.mark.parametrize("name", ["pipe", "node_modules"])
+def test_what_is_not_looked_into_is_named_each_time_that_it_comes(root, agent, name):
+    (root / "node_modules/x/index.js").unlink()
+    shutil.rmtree(root / "node_modules")
+    makes = "mkfifo pipe" if name == "pipe" else "mkdir node_modules"
+    for number in (1, 2):
+        agent.bash(f"{makes}; echo {number} > a.txt")
+        assert name in left_by_undo(root, agent)
+        (root / name).unlink() if name == "pipe" else shutil.rmtree(root / name)
+        agent.bash("true")
+
+
 def test_a_pipe_that_a_command_removes_is_named_before_it_and_by_an_undo(root, agent):
     (root / "d").mkdir()
     for name in ("one", "d/two", "other"):

@@ -1429,6 +1429,25 @@ def test_a_pipe_that_goes_is_told_to_whoever_looks_and_is_not_to_be_had_back(roo
     assert ((root / "a").read_text(), [*(root / "d").iterdir()]) == ("a\n", [])
 
 
+@pytest.mark.parametrize("what", ["a pipe", "an ignored file", "an ignored folder"])
+def test_a_file_that_comes_where_something_was_that_is_not_looked_at_goes_with_an_undo(
+    root, workspace, outside, session, what
+):
+    (root / ".ignore").write_text("*.log\nout/\n")
+    place = {"a pipe": "pipe", "an ignored file": "a.log", "an ignored folder": "out/x"}[what]
+    (root / "out").mkdir()
+    os.mkfifo(root / place) if what == "a pipe" else (root / place).write_text("mine\n")
+    outside.resnapshot()
+    shutil.rmtree(root / "out")
+    (root / place).unlink(missing_ok=True)
+    outside.detect(PERSON)
+    (root / ".ignore").unlink()
+    (root / place).parent.mkdir(exist_ok=True)
+    (root / place).write_text("made\n")
+    workspace.undo(PERSON, outside.detect(session).operation.id, dry_run=False)
+    assert [*root.iterdir()] == [root / ".ignore"]
+
+
 def test_a_pipe_that_came_and_went_between_two_looks_is_told_to_nobody(root, outside, session):
     os.mkfifo(root / "pipe")
     (root / "pipe").unlink()

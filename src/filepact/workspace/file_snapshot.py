@@ -332,7 +332,8 @@ class FileSnapshot:
             newly = self._newly_seen(stamps)
             self._follow(seen)
             self.made |= {name: PIPE for name in seen.hidden if is_odd(self._root, name)}
-            self.hidden |= seen.hidden
+            touched = self.hidden & (seen.removed | seen.turned)
+            self.hidden = (self.hidden - gone_among(self._root, sorted(touched))) | seen.hidden
             return RacyFiles(stamps, newly)
         stamps = {
             name: stamp for name, stamp in seen.scan.stamps.items() if self._differs(name, stamp)

@@ -58,7 +58,7 @@ class RootEvents(NamedTuple):
         late: The names that were touched after it; the same.
         folders: Folders that came since the last scan, as of `RootStamps`; their files are among the names.
         hidden: Files and folders that were touched, or came, and are ignored; only without a scan.
-        turned: Folders that were touched themselves, and may have other rights.
+        turned: Folders that were touched themselves, and may have other rights, or be gone.
     """
 
     names: frozenset[str]
@@ -201,7 +201,7 @@ class RootWatcher:
         found = self._result(names, knows, cancelled, came=came, anew=anew)
         made = (noticed.added | again.added) & names
         return found._replace(
-            turned=noticed.moved & frozenset(self.expected),
+            turned=noticed.moved,
             removed=(noticed.removed | again.removed) & names,
             added=made if came is None else made | came.stamps.keys(),
             early=(before.names | (frozenset() if kept else again.names)) & names
