@@ -706,7 +706,8 @@ class Projects:
         played = guarded(door, project.folder, lambda: project.play(one), PATIENCE)
         if (wrong := played.wrong) is not None:
             self._end(door)
-            said = f"turn {project.turns} of the project of seed {first}\n{wrong.said}"
+            again = f"--seed {first} --tries {seed - first + 1}, as many processes"
+            said = f"turn {project.turns} of its project ({again})\n{wrong.said}"
             played = replace(played, wrong=Wrong(wrong.kind, said))
         return one, played
 

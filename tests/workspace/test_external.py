@@ -1448,6 +1448,31 @@ def test_a_file_that_comes_where_something_was_that_is_not_looked_at_goes_with_a
     assert [*root.iterdir()] == [root / ".ignore"]
 
 
+@pytest.mark.parametrize("what", ["moved", "inner moved", "exchanged", "removed"])
+def test_known_files_of_a_folder_that_is_ignored_by_now_are_seen_to_go_with_it(
+    root, outside, session, monkeypatch, what
+):
+    monkeypatch.setattr(file_states, "is_racy", lambda _stamp, _now: False)
+    (root / "d/e").mkdir(parents=True)
+    (root / "d/e/known").write_text("known\n")
+    (root.parent / "other/e").mkdir(parents=True)
+    (root.parent / "other/e/x").write_text("x\n")
+    outside.resnapshot()
+    (root / ".ignore").write_text("d/\n")
+    outside.detect(session)
+    if what == "removed":
+        shutil.rmtree(root / "d")
+    elif what == "inner moved":
+        (root / "d/e").rename(root / "moved")
+    else:
+        (root / "d").rename(root / "moved")
+    if what == "exchanged":
+        (root.parent / "other").rename(root / "d")
+    assert ("d/e/known", "delete") in told(outside.detect(PERSON))
+    (root / ".ignore").unlink()
+    assert "d/e/known" not in {path for path, _ in told(outside.detect(session))}
+
+
 def test_a_pipe_that_came_and_went_between_two_looks_is_told_to_nobody(root, outside, session):
     os.mkfifo(root / "pipe")
     (root / "pipe").unlink()
