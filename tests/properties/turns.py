@@ -626,7 +626,8 @@ def _is_unseen(
     """Whether the documents say that nobody sees such a change: without hooks, of empty folders, their modes, pipes."""
     kinds = {one[0] for one in (entry, wanted) if one}
     if "special" in kinds:
-        return door in ("off", "guard")
+        # Of one that stays nobody looks at the rights.
+        return door in ("off", "guard") or (kinds == {"special"} and None not in (entry, wanted))
     if door in ("hook", "layers") or kinds != {"folder"}:
         return False
     return name not in held if entry and not wanted else True

@@ -1473,6 +1473,21 @@ def test_known_files_of_a_folder_that_is_ignored_by_now_are_seen_to_go_with_it(
     assert "d/e/known" not in {path for path, _ in told(outside.detect(session))}
 
 
+def test_an_ignored_file_that_is_tracked_by_the_time_that_it_comes_again_is_seen(
+    root, outside, session
+):
+    (root / ".gitignore").write_text("*.log\n")
+    git(root, "init -q")
+    outside.resnapshot()
+    (root / "a.log").write_text("1\n")
+    assert told(outside.detect(session)) == set()
+    git(root, "add -f a.log")
+    (root / "a.log").unlink()
+    outside.detect(PERSON)
+    (root / "a.log").write_text("2\n")
+    assert told(outside.detect(session)) == {("a.log", "create")}
+
+
 def test_a_pipe_that_came_and_went_between_two_looks_is_told_to_nobody(root, outside, session):
     os.mkfifo(root / "pipe")
     (root / "pipe").unlink()

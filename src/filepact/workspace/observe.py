@@ -195,6 +195,8 @@ class RootWatcher:
         noticed, again = _joined(before, after), self._again
         names = frozenset(name for name in noticed.names if not _is_ours(name)) | again.names
         self._again = _NOTHING
+        if self._few:
+            self._ignored -= noticed.removed  # One that comes again may be tracked by then.
         # Which files of a folder came before a mark, and which after it, only their stamps tell.
         came = self._came(noticed, cancelled) if self._few and not known else None
         anew = noticed.folders and came is None
