@@ -81,7 +81,10 @@ MEASURED = (
         for what in ("hook", "named", "never", "own", "set_aside", "un", "whose")
     ),
     *(f"tests/faces/test_{what}" for what in ("audit", "heads", "two", "person", "kinds")),
-    *(f"tests/faces/test_cli_{what}" for what in ("audit", "policy", "state", "turns")),
+    *(
+        f"packages/filepact-cli/tests/test_cli_{what}"
+        for what in ("audit", "policy", "state", "turns")
+    ),
     *("packages/filepact-fleet/tests/", "packages/filepact-run/tests/"),
     *(
         "tests/faces/test_every_door.py",

@@ -11,6 +11,7 @@ from packaging.utils import canonicalize_name
 
 import filepact
 import filepact_acp
+import filepact_cli
 import filepact_diagnostics
 import filepact_fleet
 import filepact_gateway
@@ -24,6 +25,7 @@ WINGS = tuple(
     Path(one.__file__).parent
     for one in (
         filepact_acp,
+        filepact_cli,
         filepact_diagnostics,
         filepact_fleet,
         filepact_gateway,

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from filepact.domain.policy import ACTIONS, Policy, Rule
-from filepact.faces.cli.policy import QUESTIONS, answers
 from filepact.fs.root import Root
 from filepact.workspace.guard import Guard
 from filepact_acp.permissions import read_question, rule_on
+from filepact_cli.policy import QUESTIONS, answers
 
 if TYPE_CHECKING:
     from pathlib import Path

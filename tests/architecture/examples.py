@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any
 
 from filepact.config.settings import parse_settings
 from filepact.errors import FilepactError
-from filepact.faces.cli.main import parse
+from filepact_cli.main import parse
 from filepact_setup.hook_command import hook_lines
 from filepact_setup.hosts import HOSTS
 from tests.architecture.project import PACKAGE

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import shtab
 
-from filepact.faces.cli.main import build_parser
-from tests.architecture.project import PACKAGE, ROOT
+from filepact_cli.main import build_parser
+from tests.architecture.project import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["COMPLETIONS", "PACKAGING", "files"]
 
 PACKAGING = ROOT / "packaging"
-COMPLETIONS = PACKAGE / "faces" / "cli" / "completions"
+COMPLETIONS = ROOT / "packages" / "filepact-cli" / "src" / "filepact_cli" / "completions"
 
 _FOLDERS = ("DIR", "ROOT", "FOLDER")
 _FILES = ("PATH", "FILE")

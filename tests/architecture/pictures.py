@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import filepact
-from filepact.faces.cli.render import width
+from filepact_cli.render import width
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

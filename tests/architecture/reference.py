@@ -11,8 +11,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from acp_conformance import GROUPS
-from filepact.faces import cli
 from filepact.tools.engine import SERVER_TOOLS
+from filepact_cli.main import build_parser
 from filepact_diagnostics.lsp.builtin import builtin_servers
 from filepact_diagnostics.solution import SOLUTION_TOOLS
 from tests.architecture.project import REFERENCE
@@ -220,7 +220,7 @@ def _cell(text: str) -> str:
 
 
 def commands_page() -> str:
-    parser = cli.build_parser()
+    parser = build_parser()
     page = [
         _COMMANDS,
         "## Options of every command",

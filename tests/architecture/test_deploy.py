@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from filepact.config.settings import parse_settings
-from filepact.faces.cli.main import parse
+from filepact_cli.main import parse
 from filepact_gateway import metrics
 from tests.architecture.project import ROOT
 

@@ -58,10 +58,10 @@ ELSEWHERE = {
     "filepact review": "draws a window; packages/filepact-windows/tests",
     "filepact serve": "serves on a fixed port; packages/filepact-gateway/tests",
     "filepact diagnostics": "wants language servers; tests/faces/test_cli_diagnostics.py",
-    "filepact audit sign": "wants a backup's disk; tests/faces/test_cli_audit.py",
+    "filepact audit sign": "wants a backup's disk; packages/filepact-cli/tests/test_cli_audit.py",
     "filepact audit verify": "the same",
-    "EDITOR=nano": "wants an editor; tests/faces/test_cli_config.py",
-    'eval "$(filepact completion bash)"': "wants bash, here is any shell; tests/faces/test_cli_parser.py",
+    "EDITOR=nano": "wants an editor; packages/filepact-cli/tests/test_cli_config.py",
+    'eval "$(filepact completion bash)"': "wants bash, here is any shell; packages/filepact-cli/tests/test_cli_parser.py",
 }
 """How commands begin that are not run here, and why."""
 

@@ -8,14 +8,15 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 
-from tests.architecture.project import HOUSE, WINGS, dotted, syntax
+from tests.architecture.project import HOUSE, MODULES, WINGS, dotted, syntax
 
-MOST_MODULES = 197
-MOST_LINES = 73_440
+MOST_MODULES = 179
+MOST_LINES = 66_755
 CORE = ("text", "domain", "fs", "store", "workspace")
-MOST_CORE_LINES = 54_058
+MOST_CORE_LINES = 54_004
 MOST_WING_LINES = {
     "filepact_acp": 10_540,
+    "filepact_cli": 6_760,
     "filepact_diagnostics": 14_770,
     "filepact_fleet": 6_760,
     "filepact_gateway": 4_900,
@@ -24,8 +25,8 @@ MOST_WING_LINES = {
     "filepact_setup": 3_780,
     "filepact_windows": 5_585,
 }
-MOST_CHAPTERS = 6
-"""Modules under ``CHAPTER`` lines that one module alone imports, in its own folder."""
+MOST_CHAPTERS = 3
+"""Modules under ``CHAPTER`` lines that one module alone imports, of the core or of a wing, and that in its own folder."""
 CHAPTER = 200
 
 
@@ -45,7 +46,7 @@ def chapters() -> dict[str, str]:
     """Modules that one neighbour alone imports and that would fit into it, with that neighbour."""
     names = frozenset(map(dotted, HOUSE))
     importers: dict[str, set[str]] = defaultdict(set)
-    for path in HOUSE:
+    for path in MODULES:
         for name in imported(dotted(path), syntax(path), names):
             importers[name].add(dotted(path))
     found = {}

@@ -106,13 +106,13 @@ ALLOWED: dict[str, dict[str, str]] = {
     "filepact_hooks.turn_errors": dict.fromkeys(
         ("os.geteuid", "socket."), "a socket without a name on any disk, and whose it is"
     ),
-    "faces.cli.doctor": {
+    "filepact_cli.doctor": {
         "os.geteuid": "whether the state folder is this person's",
         **dict.fromkeys(("os.access", "shutil.disk_usage"), "whether it can be written to"),
         "os.walk": "names of our own leftovers, which no tool shows; no file is opened",
         "pathlib.": "the state folder before anything opens it, and the system's own mount table",
     },
-    "faces.cli.wording": dict.fromkeys(
+    "filepact_cli.wording": dict.fromkeys(
         ("os.path.exists", "pathlib.Path().read_text"),
         "how this copy of filepact was installed; the second is a distribution's, not a path's",
     ),
@@ -142,7 +142,7 @@ ALLOWED: dict[str, dict[str, str]] = {
             "its own workers, and the pipe by which signals wake it",
         ),
     },
-    "faces.cli.audit": {"pathlib.": "a file of signed heads that a person names"},
+    "filepact_cli.audit": {"pathlib.": "a file of signed heads that a person names"},
     "filepact_acp.command": {"pathlib.": "folders and programs that a person names; names only"},
     "filepact_setup.editor_lines": {
         "pathlib.": "programs that a person names; names only",
@@ -152,12 +152,12 @@ ALLOWED: dict[str, dict[str, str]] = {
         **dict.fromkeys(("os.kill", "os.pipe", "os.write", "subprocess."), "the guard's process"),
         "pathlib.": "the folder that a person names; names only",
     },
-    "faces.cli.state": {"pathlib.": "names and sizes in the state folder"},
+    "filepact_cli.state": {"pathlib.": "names and sizes in the state folder"},
     "integrations.deepagents": {"pathlib.Path().read_bytes": "the method of `Files`, guarded"},
-    "faces.cli.files": {
+    "filepact_cli.files": {
         "pathlib.": "texts that a person names on the command line (--old-file, patch files)",
     },
-    "faces.cli.config": {
+    "filepact_cli.config": {
         "os.environ.get": "the person's editor",
         "os.fdopen": "the copy of the settings file that is edited",
         "pathlib.": "the person's settings file, only to be read; `fs` replaces it",
@@ -203,14 +203,14 @@ ALLOWED: dict[str, dict[str, str]] = {
             "the folder that hosts are connected to; names only",
         ),
     },
-    "faces.cli.main": {
+    "filepact_cli.main": {
         "os._exit": "the end of a server, in which all is closed",
         "os.environ.": "the person's wishes about colours and debugging",
         "os.dup2": "a reader of our output has gone away; what is left goes nowhere",
         "os.open": "the same",
         "open": "our own completion scripts, beside this module",
     },
-    "faces.cli.deciding": dict.fromkeys(
+    "filepact_cli.deciding": dict.fromkeys(
         ("shutil.which", "subprocess."), "the desktop's own program for notices"
     ),
     "filepact_windows.review_editor": {
@@ -228,20 +228,20 @@ ALLOWED: dict[str, dict[str, str]] = {
         "pathlib.": "the present folder; names only",
         "subprocess.": "the program, where the system has no layers",
     },
-    "faces.cli.screen": {
+    "filepact_cli.screen": {
         "os.environ": "what the pager sees of it: all, and how it is to behave",
         "os.environ.get": "which pager the person has chosen",
         "pathlib.": "whether a pager lies in the present folder; names only",
         "shutil.which": "the pager that the person has chosen",
         "subprocess.": "the same",
     },
-    "faces.cli.context": {
+    "filepact_cli.context": {
         "os.environ.": "which folders the person names",
         "os.getuid": "the person's name",
         "os.path.lexists": "whether a folder above is a repository's top; names only",
         "pathlib.": "the present folder and those above it; names only",
     },
-    "faces.cli.serve": {
+    "filepact_cli.serve": {
         "os.environ": "which conversation the host names",
         **dict.fromkeys(
             ("os.access", "os.path.exists", "subprocess."),
@@ -479,7 +479,7 @@ def test_every_window_in_which_a_person_decides_stands_on_the_review() -> None:
                 found.setdefault(dotted(path), set()).add(node.attr)
     past = {module for module, names in found.items() if names & DECIDES}
     # The commands that decide by an id: their person has looked before.
-    assert past <= {"workspace.review", "faces.cli.deciding"}
+    assert past <= {"workspace.review", "filepact_cli.deciding"}
     windows = ("chat", "command", "elicitation", "web.app", "web.handler")
     for module in ("filepact_acp.approvals", *(f"filepact_windows.{name}" for name in windows)):
         (path,) = (path for path in MODULES if dotted(path) == module)

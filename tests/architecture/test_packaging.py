@@ -23,7 +23,7 @@ def test_the_manual_page_and_the_completions_are_those_of_the_command() -> None:
 
 def test_a_wheel_installs_them_where_they_are_looked_for() -> None:
     shared = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["shared-data"]
-    completions = "src/filepact/faces/cli/completions"
+    completions = "packages/filepact-cli/src/filepact_cli/completions"
     assert shared == {
         "packaging/filepact.1": "share/man/man1/filepact.1",
         f"{completions}/bash": "share/bash-completion/completions/filepact",
@@ -77,7 +77,7 @@ def test_a_wing_is_declared_in_its_folder_as_the_wheel_has_it() -> None:
         assert declared["name"] == folder.name
         assert declared["version"] == VERSION
         assert declared["requires-python"] == PROJECT["project"]["requires-python"]
-        points |= declared["entry-points"]["filepact.extensions"]
+        points |= declared.get("entry-points", {}).get("filepact.extensions", {})
         extras = PROJECT["project"]["optional-dependencies"]
         brought = {one: extra for extra, found in extras.items() for one in found}
         assert set(declared["dependencies"]) <= brought.keys(), folder.name

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from filepact.faces.cli.render import width
+from filepact_cli.render import width
 from tests.architecture.pictures import IMAGES, PICTURES, masked, run, svg, text_of
 
 

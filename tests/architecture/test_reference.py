@@ -10,8 +10,8 @@ import pytest
 
 import filepact
 from filepact.errors import CODES
-from filepact.faces import cli
 from filepact.tools.engine import SERVER_TOOLS
+from filepact_cli.main import build_parser
 from filepact_diagnostics.solution import SOLUTION_TOOLS
 from tests.architecture.project import (
     DOCUMENTS,
@@ -65,7 +65,7 @@ def test_every_tool_and_every_parameter_says_what_it_is_for() -> None:
 
 
 def test_every_command_and_every_argument_says_what_it_is_for() -> None:
-    for name, parser in commands(cli.build_parser()):
+    for name, parser in commands(build_parser()):
         assert parser.description, name
         for action in parser._actions:
             assert action.help, f"{name} {action.dest}"

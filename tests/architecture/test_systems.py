@@ -34,7 +34,7 @@ ALLOWED = {
     "config.folders": "folders of a person and of agents",
     "filepact_hooks.daemon": "Linux alone tells that a process has ended which is not a child",
     "filepact_hooks.turn_errors": "a socket without a file, which Linux alone has",
-    "faces.cli.doctor": "says it",
+    "filepact_cli.doctor": "says it",
 }
 """Modules that ask, and why each may."""
 

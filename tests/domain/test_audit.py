@@ -20,8 +20,8 @@ from filepact.domain.audit import (
     line_of,
     parse,
 )
-from filepact.faces.cli.audit import ocsf_event
 from filepact.text.signed_note import new_key, read_note, sign, split_notes, verifier
+from filepact_cli.audit import ocsf_event
 
 if TYPE_CHECKING:
     from collections.abc import Callable

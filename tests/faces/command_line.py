@@ -12,8 +12,9 @@ from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from filepact.faces.cli import build_parser, run
-from filepact.faces.cli.parser import renewed
+from filepact.faces.cli import run
+from filepact_cli.main import build_parser
+from filepact_cli.parser import renewed
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from filepact.config.settings import Settings
-from filepact.faces.cli.wording import with_install_line
+from filepact_cli.wording import with_install_line
 from filepact_diagnostics.lsp.builtin import builtin_servers
 from filepact_diagnostics.opening import confines_servers
 from tests.servers.fakes import PROGRAM

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 ASK = """
 import sys
-from filepact.faces.cli.serve import compile_ahead
+from filepact_cli.serve import compile_ahead
 from filepact_diagnostics.opening import Diagnostics
 asked = compile_ahead(Diagnostics.later)
 sys.exit(asked.__self__.wait() if hasattr(asked, "__self__") else 77)

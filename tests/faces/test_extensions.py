@@ -21,7 +21,7 @@ GREETER = """
 from filepact.config.person import read_settings
 from filepact.config.problems import refusal
 from filepact.extension import Extension, SettingInfo
-from filepact.faces.cli.screen import CommandAnswer, plain
+from filepact_cli.screen import CommandAnswer, plain
 from filepact.values import dataclass
 
 @dataclass(frozen=True)

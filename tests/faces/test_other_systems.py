@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from filepact import unsupported
-from tests.faces.test_cli_parser import NAMES
+from test_cli_parser import NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -24,8 +24,8 @@ from filepact.domain.person import (
     decides,
     host_among,
 )
-from filepact.faces.cli.main import build_parser
-from filepact.faces.cli.parser import OLD_NAMES
+from filepact_cli.main import build_parser
+from filepact_cli.parser import OLD_NAMES
 from filepact_setup.hosts import HOSTS as TO_SET_UP
 from tests.terminal import on_terminal
 

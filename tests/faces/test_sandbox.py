@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from filepact.app import open_workspace
-from filepact.faces.cli.doctor import check_wall
 from filepact.fs import sandbox
+from filepact_cli.doctor import check_wall
 from tests.faces.line_client import LineClient, serving
 from tests.forked import Command, run
 

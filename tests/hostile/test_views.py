@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from filepact.faces.cli.render import paint_diff, show_diff
-from filepact.faces.cli.screen import CommandAnswer, Terminal, TerminalText, plain
 from filepact.text.diff import unified
+from filepact_cli.render import paint_diff, show_diff
+from filepact_cli.screen import CommandAnswer, Terminal, TerminalText, plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from filepact.errors import FilepactError, NotFoundError, StateFailedError
-from filepact.faces.cli.main import run
+from filepact_cli.main import run
 from filepact_csharp import install as fetching
 from filepact_csharp.install import COMPILER, PackageContent, install, is_whole
 from filepact_csharp.toolchain import FOLDER, LIST, find, installed

@@ -18,7 +18,7 @@ from filepact.errors import (
     SharedBusyError,
     SharedConflictError,
 )
-from filepact.faces.cli.main import run as command
+from filepact_cli.main import run as command
 from filepact_fleet.objects.bucket import (
     StaleItemError,
     UnknownItemError,

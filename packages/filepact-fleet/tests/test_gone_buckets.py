@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from filepact.faces.cli.main import run as command
+from filepact_cli.main import run as command
 from filepact_fleet.objects.bucket import open_bucket
 from filepact_fleet.objects.repository import BucketWorkspace
 from fleet_objects import name

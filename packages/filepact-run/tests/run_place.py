@@ -21,7 +21,7 @@ import ctypes, encodings, os, pkgutil, pwd
 from importlib import import_module
 import filepact, filepact_run
 from filepact.extension import extensions
-from filepact.faces.cli.main import run
+from filepact_cli.main import run
 extensions()
 # Where the interpreter lies only an administrator may read, perhaps.
 for package in (filepact, filepact_run, encodings):

@@ -17,7 +17,7 @@ from filepact_setup.checks import check_agents
 from filepact_setup.hosts import host_place
 
 if TYPE_CHECKING:
-    from filepact.faces.cli.render import CheckResult
+    from filepact_cli.render import CheckResult
     from tests.faces.command_line import CommandLine
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from filepact.faces.cli import isolated_command
-from filepact.faces.cli.screen import Terminal
+from filepact_cli.screen import Terminal
 from filepact_hooks.agents import AGENTS
 from filepact_setup import command, json_edit
 from filepact_setup.connections import connections

@@ -15,7 +15,6 @@ from collections import deque
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from filepact.text.signed_note import can_sign, read_note
 from filepact.values import dataclass, field, json_writer
 
 if TYPE_CHECKING:
@@ -203,7 +202,6 @@ class AuditCheck:
     _start: tuple[int, str] = (0, NOTHING)
     _retired: set[tuple[int, str]] = field(default_factory=set)
     _signed: int = 0
-    _able: bool = field(default_factory=can_sign)
     _unchecked: int = 0
     _keys: dict[str, None] = field(default_factory=dict)
     _hashes: deque[tuple[int, str]] = field(default_factory=lambda: deque(maxlen=_REMEMBERED))
@@ -353,7 +351,9 @@ class AuditCheck:
         expected = (int(record["seq"]) - 1, str(record.get("before")))
         self._newest = expected[0]
         self._keys[str(record.get("key"))] = None
-        if not self._able:
+        from filepact.text.signed_note import can_sign  # noqa: PLC0415 - who writes the log checks none
+
+        if not can_sign():
             self._unchecked += 1
             return
         if self._signer(str(record.get("note")), expected):
@@ -363,6 +363,8 @@ class AuditCheck:
 
     def _signer(self, note: str, expected: tuple[int, str]) -> str:
         """The key that has signed that the log is so long and ends so; empty for none."""
+        from filepact.text.signed_note import read_note  # noqa: PLC0415 - as above
+
         for key in self.trusted or self._keys:
             try:
                 text = read_note(note, key)

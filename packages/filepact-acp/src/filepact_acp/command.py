@@ -12,21 +12,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.errors import InvalidParamsError, NotFoundError, ReadFailedError
-from filepact.faces.cli.context import agent_of
-from filepact.faces.cli.screen import CommandAnswer, plain
 from filepact.wire.framing import ByteLineReader
 from filepact.wire.pipes import read_some, write_all, write_at_once
 from filepact_acp.proxy.start import AgentProcess
+from filepact_cli.context import agent_of
+from filepact_cli.screen import CommandAnswer, plain
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterator, Sequence
 
     from filepact.domain.operation import Actor, Session
-    from filepact.faces.cli.screen import Terminal
     from filepact.tools.registry import Toolset
     from filepact_acp.agents import AgentRecord, ConnectionInfo
     from filepact_acp.sessions import AcpSession, Sessions
+    from filepact_cli.screen import Terminal
 
 __all__ = ["acp", "acp_check"]
 
@@ -105,8 +105,8 @@ def _serve(toolbox: Toolset, bound: AcpSession, facts: ConnectionInfo, descripto
 
     from filepact import VERSION  # noqa: PLC0415 - the same
     from filepact.domain.operation import Actor, Session  # noqa: PLC0415 - the same
-    from filepact.faces.cli.serve import instructions  # noqa: PLC0415 - the same
     from filepact.faces.mcp import serve  # noqa: PLC0415 - the same
+    from filepact_cli.serve import instructions  # noqa: PLC0415 - the same
 
     def session_of(_actor: Actor) -> Session:
         name = f"acp-{secrets.token_hex(4)}"

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from filepact.extension import SettingInfo
-    from filepact.faces.cli.parser import CommandGroup
     from filepact_acp.settings import ProxySettings
+    from filepact_cli.parser import CommandGroup
 
 __all__ = ["EXTENSION"]
 
@@ -23,7 +23,7 @@ def _add_commands(group: CommandGroup) -> None:
 
 
 def _add_proxy(group: CommandGroup) -> None:
-    from filepact.faces.cli.parser import seconds  # noqa: PLC0415 - settings are read without
+    from filepact_cli.parser import seconds  # noqa: PLC0415 - settings are read without
 
     add = group.add(
         "acp",

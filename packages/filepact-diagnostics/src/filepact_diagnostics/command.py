@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Final, get_args
 
 from filepact.config.person import read_settings
 from filepact.errors import FilepactError, InvalidParamsError, NotFoundError, UnattendedError
-from filepact.faces.cli.context import find_context, here, opened, person
-from filepact.faces.cli.history import agrees, at_terminal
-from filepact.faces.cli.render import CheckResult, count
-from filepact.faces.cli.screen import DONE, FAILED, NOTHING, CommandAnswer, TerminalText, plain
-from filepact.faces.cli.wording import fitted, with_install_line
 from filepact.values import asdict, dataclass, replace
+from filepact_cli.context import find_context, here, opened, person
+from filepact_cli.history import agrees, at_terminal
+from filepact_cli.render import CheckResult, count
+from filepact_cli.screen import DONE, FAILED, NOTHING, CommandAnswer, TerminalText, plain
+from filepact_cli.wording import fitted, with_install_line
 from filepact_diagnostics.lsp.diagnostics import Severity
 from filepact_diagnostics.lsp.spec import is_within
 from filepact_diagnostics.opening import confines_servers, open_for_person, try_server, write_trust
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from filepact.config.settings import Settings
     from filepact.domain.operation import Session
-    from filepact.faces.cli.screen import Style, Terminal
     from filepact.workspace.workspace import Workspace
+    from filepact_cli.screen import Style, Terminal
     from filepact_diagnostics.lsp.diagnostics import Diagnostic, FileDiagnostics, ServerStatus
     from filepact_diagnostics.lsp.spec import Risk, ServerSpec
     from filepact_diagnostics.semantic.service import SemanticWorkspace

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
     from filepact.config.settings import Settings
     from filepact.extension import SettingInfo
-    from filepact.faces.cli.parser import CommandGroup
-    from filepact.faces.cli.render import CheckResult
     from filepact.workspace.workspace import Workspace
+    from filepact_cli.parser import CommandGroup
+    from filepact_cli.render import CheckResult
     from filepact_diagnostics.opening import Diagnostics
     from filepact_diagnostics.settings import LanguageServerOptions, LanguageServerSettings
 
@@ -21,7 +21,7 @@ __all__ = ["EXTENSION"]
 
 
 def _add_commands(group: CommandGroup) -> None:
-    from filepact.faces.cli.parser import seconds  # noqa: PLC0415 - as all here: when it is needed
+    from filepact_cli.parser import seconds  # noqa: PLC0415 - as all here: when it is needed
 
     add = group.add(
         "trust",

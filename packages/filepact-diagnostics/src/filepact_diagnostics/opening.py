@@ -6,9 +6,9 @@ from os.path import basename, dirname
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.errors import InvalidParamsError
-from filepact.faces.cli.serve import shortened
 from filepact.fs.state import read_answers, write_answers, write_note
 from filepact.values import replace
+from filepact_cli.serve import shortened
 from filepact_diagnostics.settings import TRUST_FILE, options_of, read_trust
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterable, Mapping, Sequence
 
-    from filepact.faces.cli.screen import Terminal
+    from filepact_cli.screen import Terminal
     from filepact_diagnostics.lsp.spec import ServerSpec
 
 __all__ = ["CHANGEABLE", "Programs", "install"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from filepact.faces.cli.parser import CommandGroup
+    from filepact_cli.parser import CommandGroup
 
 __all__ = ["add_commands"]
 

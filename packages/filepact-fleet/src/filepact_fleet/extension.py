@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
     from filepact.domain.operation import StoreOptions
     from filepact.extension import SettingInfo
-    from filepact.faces.cli.parser import CommandGroup
     from filepact.fs.root import Root
     from filepact.fs.state import StateFolder
+    from filepact_cli.parser import CommandGroup
     from filepact_fleet.checkout import SharedRoot
     from filepact_fleet.postgres import PostgresStore
 

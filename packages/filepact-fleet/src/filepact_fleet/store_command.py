@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 from filepact.app import state_user
 from filepact.config.person import read_settings, state_folder
 from filepact.errors import InvalidParamsError, StateFailedError
-from filepact.faces.cli.render import count
-from filepact.faces.cli.screen import DONE, FAILED, NOTHING, CommandAnswer, TerminalText, plain
-from filepact.faces.cli.wording import size
 from filepact.fs.state import open_state
 from filepact.values import asdict
+from filepact_cli.render import count
+from filepact_cli.screen import DONE, FAILED, NOTHING, CommandAnswer, TerminalText, plain
+from filepact_cli.wording import size
 from filepact_fleet.postgres_upkeep import StoreDatabase
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterator
 
-    from filepact.faces.cli.screen import Terminal
+    from filepact_cli.screen import Terminal
     from filepact_fleet.databases import StoreStatus
 
 __all__ = ["copy", "migrate", "prune", "status"]

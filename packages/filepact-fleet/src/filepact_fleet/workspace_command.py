@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from filepact.config.folders import state_folder
-from filepact.faces.cli.context import login_name, opened
-from filepact.faces.cli.render import count
-from filepact.faces.cli.screen import DONE, FAILED, CommandAnswer, TerminalText
-from filepact.faces.cli.wording import size
 from filepact.values import asdict
+from filepact_cli.context import login_name, opened
+from filepact_cli.render import count
+from filepact_cli.screen import DONE, FAILED, CommandAnswer, TerminalText
+from filepact_cli.wording import size
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterable
 
-    from filepact.faces.cli.screen import Terminal
+    from filepact_cli.screen import Terminal
 
 __all__ = [
     "check",

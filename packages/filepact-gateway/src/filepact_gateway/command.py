@@ -15,8 +15,8 @@ from filepact import VERSION
 from filepact.app import open_toolbox, open_workspace
 from filepact.config.person import read_settings, state_folder
 from filepact.errors import InvalidParamsError, StateFailedError
-from filepact.faces.cli.screen import CommandAnswer, plain, remark
-from filepact.faces.cli.serve import instructions
+from filepact_cli.screen import CommandAnswer, plain, remark
+from filepact_cli.serve import instructions
 from filepact_gateway.guard import OpenGatewayGuard, TokenGatewayGuard
 from filepact_gateway.handler import GatewayHandler, GatewayOptions
 from filepact_gateway.issuer import TokenIssuer
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from filepact.config.settings import Settings
-    from filepact.faces.cli.screen import Terminal
     from filepact.tools.registry import Toolset
     from filepact.workspace.workspace import Mode, Workspace
+    from filepact_cli.screen import Terminal
 
 __all__ = ["serve"]
 

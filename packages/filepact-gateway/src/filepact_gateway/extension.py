@@ -10,14 +10,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from filepact.extension import SettingInfo
-    from filepact.faces.cli.parser import CommandGroup
+    from filepact_cli.parser import CommandGroup
     from filepact_gateway.settings import GatewaySettings
 
 __all__ = ["EXTENSION"]
 
 
 def _add_commands(group: CommandGroup) -> None:
-    from filepact.faces.cli.parser import add_offer, count  # noqa: PLC0415 - settings are read without
+    from filepact_cli.parser import add_offer, count  # noqa: PLC0415 - settings are read without
 
     add = group.add(
         "serve",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Final
 
-    from filepact.faces.cli.screen import Terminal
+    from filepact_cli.screen import Terminal
     from filepact_hooks.agents import HookMode
 else:
     import _signal as signal

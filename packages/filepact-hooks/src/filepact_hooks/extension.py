@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from filepact.extension import Extension
 
 if TYPE_CHECKING:
-    from filepact.faces.cli.parser import CommandGroup
+    from filepact_cli.parser import CommandGroup
     from filepact_hooks.turn_errors import TurnErrors, TurnSummary
 
 __all__ = ["EXTENSION"]

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from filepact.config.person import home_folder, read_settings, state_folder
 from filepact.errors import FilepactError, InvalidParamsError, StateFailedError
-from filepact.faces.cli.context import CommandContext, agent_of, find_context, opened
-from filepact.faces.cli.render import age, count
-from filepact.faces.cli.screen import FAILED, NOTHING, CommandAnswer, plain, remark
 from filepact.text.confusables import shown_name
 from filepact.workspace.file_snapshot import some_names, unwatched_said
+from filepact_cli.context import CommandContext, agent_of, find_context, opened
+from filepact_cli.render import age, count
+from filepact_cli.screen import FAILED, NOTHING, CommandAnswer, plain, remark
 from filepact_run.runs import (
     ProgramFailed,
     Run,
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Sequence
 
-    from filepact.faces.cli.screen import Terminal
     from filepact.workspace.workspace import Workspace
+    from filepact_cli.screen import Terminal
     from filepact_run.layer import LayerResult
     from filepact_run.runs import RunRecord
 

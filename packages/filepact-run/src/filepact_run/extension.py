@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from filepact.extension import SettingInfo
-    from filepact.faces.cli.parser import CommandGroup
+    from filepact_cli.parser import CommandGroup
     from filepact_run.settings import RunSettings
 
 __all__ = ["EXTENSION"]

@@ -20,16 +20,16 @@ from filepact.errors import (
     TimedOutError,
 )
 from filepact.faces.cli import isolated_command
-from filepact.faces.cli.context import CommandContext, find_context
-from filepact.faces.cli.render import count
-from filepact.faces.cli.screen import CommandAnswer, TerminalText, plain
 from filepact.workspace.file_snapshot import unwatched_said
+from filepact_cli.context import CommandContext, find_context
+from filepact_cli.render import count
+from filepact_cli.screen import CommandAnswer, TerminalText, plain
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
     from filepact.domain.operation import Operation
-    from filepact.faces.cli.screen import Terminal
+    from filepact_cli.screen import Terminal
     from filepact_run.recorder import GuardLock
 
 __all__ = ["guard"]

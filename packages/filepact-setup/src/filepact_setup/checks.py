@@ -7,13 +7,13 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from filepact.faces.cli.render import CheckResult, age
+from filepact_cli.render import CheckResult, age
 from filepact_setup.connections import connections, fire_hook, last_heard
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from filepact.faces.cli.render import Level
+    from filepact_cli.render import Level
     from filepact_setup.connections import Connection
 
 __all__ = ["check_agents"]

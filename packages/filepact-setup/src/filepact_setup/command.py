@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from filepact.config.folders import project_folder, read_set_up
 from filepact.errors import FilepactError, InvalidParamsError, StaleFileError, StateFailedError
 from filepact.faces.cli import isolated_command
-from filepact.faces.cli.context import find_context
-from filepact.faces.cli.parser import meant
-from filepact.faces.cli.screen import DONE, NOTHING, CommandAnswer, TerminalText
-from filepact.faces.cli.wording import fitted, source
 from filepact.values import dataclass, late_regex, replace
+from filepact_cli.context import find_context
+from filepact_cli.parser import meant
+from filepact_cli.screen import DONE, NOTHING, CommandAnswer, TerminalText
+from filepact_cli.wording import fitted, source
 from filepact_setup.connections import check_state, connections, overview
 from filepact_setup.hook_command import (
     NAMED,
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from filepact.domain.operation import Session
-    from filepact.faces.cli.screen import Style, Terminal
+    from filepact_cli.screen import Style, Terminal
     from filepact_setup.host_files import SettingsFile
 
 __all__ = ["setup"]
@@ -313,7 +313,7 @@ def _write(
         FilepactError: A file is another by now, or cannot be written.
     """
     from filepact.app import keep_before_setup, replace_outside  # noqa: PLC0415 - loads the database
-    from filepact.faces.cli.history import decider  # noqa: PLC0415 - with it
+    from filepact_cli.history import decider  # noqa: PLC0415 - with it
 
     session = decider(arguments, screen)
     state = find_context(arguments).state
@@ -345,7 +345,7 @@ def _write(
 def _write_inside(files: Sequence[SettingsFile], arguments: Namespace, session: Session) -> None:
     """Change files of the project, as one operation of the person, who has said so."""
     from filepact.domain.operation import Approval  # noqa: PLC0415 - with the workspace
-    from filepact.faces.cli.context import opened  # noqa: PLC0415 - the same
+    from filepact_cli.context import opened  # noqa: PLC0415 - the same
 
     with opened(arguments) as workspace:
         with workspace.draft(session, "setup") as draft:
@@ -468,8 +468,8 @@ def _shown(
     screen: Terminal,
 ) -> list[TerminalText]:
     """The changes, and each command that will run once and whole; in the changes there is a word for it."""
-    from filepact.faces.cli.render import show_diff  # noqa: PLC0415 - not for the overview
-    from filepact.faces.cli.wording import cut_in_middle  # noqa: PLC0415 - the same
+    from filepact_cli.render import show_diff  # noqa: PLC0415 - not for the overview
+    from filepact_cli.wording import cut_in_middle  # noqa: PLC0415 - the same
 
     runs: dict[str, str] = {}
     spans: list[TerminalText] = []

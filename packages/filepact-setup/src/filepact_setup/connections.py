@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from filepact.config.folders import read_set_up, set_up_root, state_folder
 from filepact.errors import FilepactError, InvalidParamsError
 from filepact.faces.cli import isolated_command
-from filepact.faces.cli.screen import CommandAnswer, TerminalText
 from filepact.values import dataclass, late_regex
+from filepact_cli.screen import CommandAnswer, TerminalText
 from filepact_setup.hook_command import NAMED, command_lines, hook_lines
 from filepact_setup.host_files import held
 from filepact_setup.hosts import (
@@ -33,7 +33,7 @@ from filepact_setup.settings_edit import OWN
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from filepact.faces.cli.screen import Style
+    from filepact_cli.screen import Style
     from filepact_setup.host_files import SettingsFile
     from filepact_setup.hosts import HostEvents
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from filepact.errors import InvalidParamsError
 from filepact.faces.cli import isolated_command
-from filepact.faces.cli.context import find_context
-from filepact.faces.cli.screen import CommandAnswer, TerminalText
 from filepact.values import dataclass
+from filepact_cli.context import find_context
+from filepact_cli.screen import CommandAnswer, TerminalText
 from filepact_setup.hook_command import check_lasting, entry_options
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from filepact.faces.cli.parser import CommandGroup
-    from filepact.faces.cli.render import CheckResult
+    from filepact_cli.parser import CommandGroup
+    from filepact_cli.render import CheckResult
 
 __all__ = ["EXTENSION"]
 
@@ -20,7 +20,7 @@ _PLACE: Final = ("set up", "first")
 
 
 def _add_commands(group: CommandGroup) -> None:
-    from filepact.faces.cli.parser import add_dry_run, add_unattended  # noqa: PLC0415 - the command line is there by then
+    from filepact_cli.parser import add_dry_run, add_unattended  # noqa: PLC0415 - the command line is there by then
 
     add = group.add(
         "setup",

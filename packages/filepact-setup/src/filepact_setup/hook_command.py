@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.errors import NotFoundError
-from filepact.faces.cli.wording import source
 from filepact.values import late_regex
+from filepact_cli.wording import source
 
 if TYPE_CHECKING:
     from argparse import Namespace

@@ -8,11 +8,11 @@ from importlib.util import find_spec
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING
 
-from filepact.faces.cli.context import person
 from filepact.text.confusables import visible
 from filepact.values import replace
 from filepact.wire.pipes import listen
 from filepact.workspace.review import Review
+from filepact_cli.context import person
 from filepact_windows.elicitation import ElicitationReview
 
 if TYPE_CHECKING:

@@ -8,21 +8,21 @@ from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from filepact.errors import InvalidParamsError, UnattendedError
-from filepact.faces.cli.context import opened
-from filepact.faces.cli.history import at_terminal, decider
-from filepact.faces.cli.render import count
-from filepact.faces.cli.screen import CommandAnswer, plain, remark
-from filepact.faces.cli.wording import install_line
 from filepact.values import replace
 from filepact.workspace.review import Review
+from filepact_cli.context import opened
+from filepact_cli.history import at_terminal, decider
+from filepact_cli.render import count
+from filepact_cli.screen import CommandAnswer, plain, remark
+from filepact_cli.wording import install_line
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable, Sequence
 
     from filepact.domain.operation import Proposal, Session
-    from filepact.faces.cli.screen import Terminal
     from filepact.workspace.workspace import Workspace
+    from filepact_cli.screen import Terminal
 
 __all__ = ["asking_servers", "review"]
 
@@ -61,7 +61,7 @@ def _notifying(arguments: Namespace) -> Callable[[Sequence[str]], object] | None
 
     if not read_settings(arguments.config).notify:
         return None
-    from filepact.faces.cli.deciding import notify  # noqa: PLC0415 - few want it
+    from filepact_cli.deciding import notify  # noqa: PLC0415 - few want it
 
     return notify
 

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from contextlib import ExitStack
 
     from filepact.config.settings import ServerSettings
-    from filepact.faces.cli.parser import CommandGroup
     from filepact.workspace.workspace import Workspace
+    from filepact_cli.parser import CommandGroup
     from filepact_windows.elicitation import ElicitationReview
     from filepact_windows.web.app import ReviewFrame
 
@@ -20,7 +20,7 @@ __all__ = ["EXTENSION"]
 
 
 def _add_commands(group: CommandGroup) -> None:
-    from filepact.faces.cli.parser import add_unattended, whole  # noqa: PLC0415 - as all here: when it is needed
+    from filepact_cli.parser import add_unattended, whole  # noqa: PLC0415 - as all here: when it is needed
 
     add = group.add(
         "review",

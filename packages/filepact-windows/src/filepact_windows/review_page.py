@@ -14,9 +14,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.domain.operation import PREVIEW_MODE, who
-from filepact.faces.cli.render import count
 from filepact.text.confusables import readable, visible
 from filepact.values import dataclass
+from filepact_cli.render import count
 from filepact_windows.drawn_diff import DiffLine, beside, diff_lines
 from filepact_windows.syntax import highlight
 

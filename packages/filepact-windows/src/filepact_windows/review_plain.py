@@ -6,10 +6,10 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from filepact.errors import FilepactError
-from filepact.faces.cli.render import count
-from filepact.faces.cli.screen import TerminalText, plain
-from filepact.faces.cli.wording import fitted
 from filepact.text.confusables import visible
+from filepact_cli.render import count
+from filepact_cli.screen import TerminalText, plain
+from filepact_cli.wording import fitted
 from filepact_windows.review_editor import edit_text
 from filepact_windows.review_page import page_of
 from filepact_windows.review_selection import KEYS, ReviewMessage, ReviewSelection
@@ -17,8 +17,8 @@ from filepact_windows.review_selection import KEYS, ReviewMessage, ReviewSelecti
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from filepact.faces.cli.screen import Style, Terminal
     from filepact.workspace.review import Review
+    from filepact_cli.screen import Style, Terminal
     from filepact_windows.review_page import Look, PageLine, ReviewPage
     from filepact_windows.review_selection import Scope
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Literal
 
 from filepact.domain.operation import who
 from filepact.errors import FilepactError
-from filepact.faces.cli.render import count
 from filepact.text.confusables import visible
 from filepact.values import dataclass
 from filepact.workspace.review import in_groups
+from filepact_cli.render import count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

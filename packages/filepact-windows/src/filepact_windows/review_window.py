@@ -19,8 +19,8 @@ from textual.widgets import Input
 
 from filepact.domain.operation import who
 from filepact.errors import FilepactError
-from filepact.faces.cli.render import count
 from filepact.text.confusables import visible
+from filepact_cli.render import count
 from filepact_windows.review_editor import edit_text
 from filepact_windows.review_page import PageLine, ReviewPage, page_of
 from filepact_windows.review_panes import LIST, DiffList, ProposalList, TextLine

@@ -23,7 +23,6 @@ from filepact.errors import FilepactError, FoldersUnknownError
 from filepact.text.page import PAGE
 from filepact.values import late_logger, late_regex
 from filepact.wire.messages import METHOD_NOT_FOUND
-from filepact.wire.uris import path_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -288,6 +287,8 @@ _ELSEWHERE: Final = late_regex(
 
 def _told(uri: object) -> str | None:
     """The path that a URI names, None for a folder elsewhere; what cannot be understood is quoted, and is no path."""
+    from filepact.wire.uris import path_of  # noqa: PLC0415 - only clients with folders name any
+
     if isinstance(uri, str):
         # Some clients send a path for a URI.
         path = uri if uri.startswith("/") and "\0" not in uri else path_of(uri)
