@@ -24,7 +24,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "packages" / "filepact-gateway" / "tests")]
 
-from filepact.faces.mcp.results import VERSION_KEY  # noqa: E402
+from filepact_mcp.results import VERSION_KEY  # noqa: E402
 from gateway_running import BOTH, RunningGateway  # noqa: E402
 from tests.faces.envelopes import CLIENT, modern  # noqa: E402
 

@@ -29,8 +29,8 @@ from bench.stdio_client import StdioServer
 from bench.tree import SEED, source_lines
 from filepact.app import open_toolbox, open_workspace
 from filepact.domain.operation import Actor, Session
-from filepact.faces.mcp.results import describe_tool
 from filepact.tools.registry import CallContext
+from filepact_mcp.results import describe_tool
 from tests.node_programs import install
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ import filepact_diagnostics
 import filepact_fleet
 import filepact_gateway
 import filepact_hooks
+import filepact_mcp
 import filepact_run
 import filepact_setup
 import filepact_windows
@@ -30,6 +31,7 @@ WINGS = tuple(
         filepact_fleet,
         filepact_gateway,
         filepact_hooks,
+        filepact_mcp,
         filepact_run,
         filepact_setup,
         filepact_windows,

@@ -10,8 +10,8 @@ from collections import defaultdict
 
 from tests.architecture.project import HOUSE, MODULES, WINGS, dotted, syntax
 
-MOST_MODULES = 179
-MOST_LINES = 66_755
+MOST_MODULES = 172
+MOST_LINES = 64_360
 CORE = ("text", "domain", "fs", "store", "workspace")
 MOST_CORE_LINES = 54_004
 MOST_WING_LINES = {
@@ -21,6 +21,7 @@ MOST_WING_LINES = {
     "filepact_fleet": 6_760,
     "filepact_gateway": 4_900,
     "filepact_hooks": 5_015,
+    "filepact_mcp": 2_405,
     "filepact_run": 4_700,
     "filepact_setup": 3_780,
     "filepact_windows": 5_585,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import fields
 
-from filepact.faces.mcp.clients import PAGES
 from filepact.text import page as pages
 from filepact_diagnostics.lsp.spec import ServerSpec, SyncMethod
 from filepact_diagnostics.settings import LanguageServerSettings
+from filepact_mcp.clients import PAGES
 from tests.architecture.project import REFERENCE
 
 PAGE = (REFERENCE / "settings.md").read_text(encoding="utf-8")

@@ -52,11 +52,11 @@ NEVER_AT_FIRST = NEVER_AT_REST | {"pydantic_core", "backports", "hashlib", "copy
 NOT_ASKED_FOR = ("tools", "workspace.workspace", "store.known_texts")
 """Places that a server without language servers needs for calls at most."""
 
-OURS = ("filepact.", "filepact_cli")
-"""What the modules of the core and of the command line begin with."""
+OURS = ("filepact.", "filepact_cli", "filepact_mcp")
+"""What the modules of the core, of the command line and of the protocol begin with."""
 
-WINGS_ASKED_FOR = {"filepact_cli", "filepact_diagnostics"}
-"""Those of which any such server loads something: what starts it, and what says that there are no language servers."""
+WINGS_ASKED_FOR = {"filepact_cli", "filepact_diagnostics", "filepact_mcp"}
+"""Those of which any such server loads something: what starts it, what speaks to its client, and what says that there are no language servers."""
 
 START = {
     "protocolVersion": "2025-11-25",
@@ -84,7 +84,7 @@ def loaded(report: Path) -> set[str]:
 PROBE = """
 import json, sys
 from filepact.faces.cli import run
-from filepact.faces.mcp import server
+from filepact_mcp import server
 load = server._load
 def told(*tools):
     print(json.dumps(sorted(sys.modules)), file=sys.stderr, flush=True)

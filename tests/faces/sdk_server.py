@@ -16,24 +16,24 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
-from filepact.faces.mcp.calls import (
+from filepact.wire.messages import ErrorResponse
+from filepact.wire.pipes import MessagePipes
+from filepact_mcp.calls import (
     WORKERS,
     ElicitationConnection,
     ElicitationRequest,
     ToolExecutor,
     throttled,
 )
-from filepact.faces.mcp.clients import ClientFolders, ClientQuestions, actor_named
-from filepact.faces.mcp.results import (
+from filepact_mcp.clients import ClientFolders, ClientQuestions, actor_named
+from filepact_mcp.results import (
     MODERN_VERSION,
     ServerInfo,
     ToolCache,
     call_result,
     elicitation_modes,
 )
-from filepact.faces.mcp.server import decode, encode
-from filepact.wire.messages import ErrorResponse
-from filepact.wire.pipes import MessagePipes
+from filepact_mcp.server import decode, encode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,7 +52,7 @@ def start(
     pipes: tuple[int, int],
     session_factory: Callable[[Actor], Session],
 ) -> None:
-    """Serve the tools as `filepact.faces.mcp.serve` does, but for the client's folders."""
+    """Serve the tools as `filepact_mcp.serve` does, but for the client's folders."""
     tools = ToolCache(lambda: toolset)
     facts = ServerInfo(
         name="small", version="1.2", instructions="Be gentle.", tools=tools.described

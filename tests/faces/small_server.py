@@ -12,10 +12,10 @@ from typing import Annotated
 
 from filepact.domain.operation import Session
 from filepact.errors import NotFoundError
-from filepact.faces.mcp import serve
 from filepact.tools.parameters import about
 from filepact.tools.registry import CallResult, ContentAnswer, ParameterName, Toolset, tool
 from filepact.workspace.pending import SessionEvent, SessionEvents
+from filepact_mcp import serve
 
 Path = Annotated[str, about(min_length=1, description="File.")]
 

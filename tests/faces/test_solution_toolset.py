@@ -18,8 +18,8 @@ from mcp.types import Implementation
 
 from filepact.app import open_workspace
 from filepact.domain.operation import Actor, Session
-from filepact.faces.mcp import INSTRUCTIONS_LIMIT, serve
 from filepact_diagnostics.opening import open_solution, solution_instructions
+from filepact_mcp import INSTRUCTIONS_LIMIT, serve
 from tests.faces.envelopes import modern
 from tests.faces.line_client import PATIENCE, LineClient
 from tests.faces.sdk_server import start as start_package

@@ -15,10 +15,10 @@ from filepact.app import open_toolbox, open_workspace
 from filepact.domain.operation import Actor, Approval, ChangeId, Session
 from filepact.errors import FilepactError, ProposalChangedError
 from filepact.faces.cli import run
-from filepact.faces.mcp import serve
-from filepact.faces.mcp.clients import ClientFolders
-from filepact.faces.mcp.results import RECEIPT_KEY
 from filepact.tools.registry import CallContext, UnknownToolError
+from filepact_mcp import serve
+from filepact_mcp.clients import ClientFolders
+from filepact_mcp.results import RECEIPT_KEY
 from tests.faces.line_client import PATIENCE, LineClient
 
 if TYPE_CHECKING:

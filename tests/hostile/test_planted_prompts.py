@@ -11,10 +11,10 @@ import pytest
 from filepact.app import open_toolbox, open_workspace
 from filepact.domain.operation import Session
 from filepact.errors import FilepactError
-from filepact.faces.mcp.calls import ElicitationConnection
 from filepact.tools.registry import CallContext
 from filepact.workspace.guard import Guard
 from filepact.workspace.review import Review
+from filepact_mcp.calls import ElicitationConnection
 from filepact_windows.elicitation import ElicitationReview
 from filepact_windows.web.access import PageRequest, PageSession
 from filepact_windows.web.app import ReviewFrame

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from filepact.faces.mcp.results import describe_tool
 from filepact.tools.engine import SERVER_TOOLS, TOOLS
 from filepact_diagnostics.solution import SOLUTION_TOOLS
+from filepact_mcp.results import describe_tool
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

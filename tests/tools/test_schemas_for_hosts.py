@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from filepact.faces.mcp.results import describe_tool
 from filepact.tools.engine import SERVER_TOOLS
 from filepact_diagnostics.solution import SOLUTION_TOOLS
+from filepact_mcp.results import describe_tool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -12,10 +12,10 @@ import pytest
 
 from filepact.app import open_workspace
 from filepact.domain.operation import Actor, Session
-from filepact.faces.mcp import INSTRUCTIONS_LIMIT
 from filepact_cli import doctor, wording
 from filepact_cli.doctor import check_folders, check_programs, check_state, file_system
 from filepact_cli.serve import instructions
+from filepact_mcp import INSTRUCTIONS_LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

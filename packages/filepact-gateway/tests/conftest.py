@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from filepact.faces.mcp.results import ServerInfo, ToolCache
 from filepact.tools.registry import Toolset
 from filepact_gateway.context import RealmTools, UserContext
 from filepact_gateway.handler import GatewayHandler, GatewayOptions
@@ -21,6 +20,7 @@ from filepact_gateway.server import GatewaySockets, GatewayWorker, listen
 from filepact_gateway.settings import CallLimits
 from filepact_gateway.store import SqliteGatewayStore
 from filepact_gateway.tokens import SessionTokens
+from filepact_mcp.results import ServerInfo, ToolCache
 from gateway_running import Client, RunningGateway
 from tests.faces.conftest import small
 

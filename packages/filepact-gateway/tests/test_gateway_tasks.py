@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 import apsw
 import pytest
 
-from filepact.faces.mcp.results import CAPABILITIES_KEY, CLIENT_KEY, TASKS_KEY
 from filepact.tools.registry import CallResult
 from filepact_gateway.exchange import GatewayCall
 from filepact_gateway.handler import _watch
 from filepact_gateway.settings import CallLimits
+from filepact_mcp.results import CAPABILITIES_KEY, CLIENT_KEY, TASKS_KEY
 from gateway_running import PATIENCE, Answer, Client, RunningGateway, children, running_calls
 from tests.faces.small_server import wait_for
 from tests.forked import run

@@ -19,12 +19,12 @@ import apsw
 import pytest
 
 from filepact.domain.operation import Actor, Session
-from filepact.faces.mcp.results import ServerInfo, ToolCache
 from filepact.tools.registry import Toolset
 from filepact_gateway.context import RealmTools, RequestContext, UserContext
 from filepact_gateway.repeats import RequestHistory, RequestName, RequestRecord
 from filepact_gateway.store import SqliteGatewayStore
 from filepact_gateway.tokens import GatewaySession
+from filepact_mcp.results import ServerInfo, ToolCache
 from gateway_running import BOTH, Client, RunningGateway, children
 from tests.faces.command_line import command
 

@@ -18,7 +18,7 @@ from mcp.client.client import Client
 from mcp.client.extension import advertise
 from mcp.client.stdio import stdio_client
 
-from filepact.faces.mcp.app import shows_apps
+from filepact_mcp.app import shows_apps
 from test_elicitation import BEFORE, EDIT, Place, answer, form, said
 from tests.faces.envelopes import CAPABILITIES_KEY, modern
 from tests.faces.line_client import LineClient, serving

@@ -105,8 +105,8 @@ def _serve(toolbox: Toolset, bound: AcpSession, facts: ConnectionInfo, descripto
 
     from filepact import VERSION  # noqa: PLC0415 - the same
     from filepact.domain.operation import Actor, Session  # noqa: PLC0415 - the same
-    from filepact.faces.mcp import serve  # noqa: PLC0415 - the same
     from filepact_cli.serve import instructions  # noqa: PLC0415 - the same
+    from filepact_mcp import serve  # noqa: PLC0415 - the same
 
     def session_of(_actor: Actor) -> Session:
         name = f"acp-{secrets.token_hex(4)}"

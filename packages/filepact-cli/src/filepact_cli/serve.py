@@ -13,8 +13,8 @@ import filepact
 from filepact import VERSION
 from filepact.domain.operation import Session
 from filepact.errors import StateFailedError
-from filepact.faces.mcp.clients import ClientHooks, agent_with_hooks, conversation_of_server
 from filepact_cli.screen import remark
+from filepact_mcp.clients import ClientHooks, agent_with_hooks, conversation_of_server
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from filepact.config.settings import Settings
     from filepact.domain.operation import Actor
     from filepact.domain.person import Ancestor
-    from filepact.faces.mcp.calls import ElicitationHandler, FrameHandler
     from filepact.tools.engine import ChangeJudge
     from filepact.tools.registry import ToolEngine, Toolset
     from filepact.workspace.workspace import Mode, Workspace
     from filepact_cli.screen import Terminal
+    from filepact_mcp.calls import ElicitationHandler, FrameHandler
 
 __all__ = ["instructions", "mcp", "shortened"]
 
@@ -63,8 +63,8 @@ def mcp(arguments: Namespace, _screen: Terminal) -> None:
     )
     from filepact.config.person import read_settings, state_folder  # noqa: PLC0415 - with it
     from filepact.extension import open_diagnostics  # noqa: PLC0415 - with the next
-    from filepact.faces.mcp import serve  # noqa: PLC0415 - only this command needs it
     from filepact.opening import turn_noted, use_few_arenas  # noqa: PLC0415 - as above
+    from filepact_mcp import serve  # noqa: PLC0415 - only this command needs it
 
     use_few_arenas()
     settings = read_settings(arguments.config)
@@ -274,8 +274,8 @@ def _serve_nothing(error: StateFailedError) -> None:
 
     Some hosts do not start at all without a server of theirs, and a home folder cannot be served.
     """
-    from filepact.faces.mcp import serve  # noqa: PLC0415 - only this command needs it
     from filepact.tools.registry import Toolset  # noqa: PLC0415 - the same
+    from filepact_mcp import serve  # noqa: PLC0415 - only this command needs it
 
     remark(f"filepact: nothing is served: {error.message}\n")
     serve(

@@ -11,30 +11,30 @@ from typing import TYPE_CHECKING, Any, Final
 
 from filepact.domain.operation import Actor, Session
 from filepact.errors import FilepactError, ShuttingDownError
-from filepact.faces.mcp.app import knows
-from filepact.faces.mcp.calls import ToolExecutor
-from filepact.faces.mcp.protocol import (
+from filepact.tools.answers import failure
+from filepact.values import dataclass, replace
+from filepact.wire.messages import INTERNAL_ERROR, INVALID_PARAMS, error_response, response
+from filepact_gateway.repeats import RequestHistory, RequestName, RequestRecord
+from filepact_gateway.requests import refused_message
+from filepact_mcp.app import knows
+from filepact_mcp.calls import ToolExecutor
+from filepact_mcp.protocol import (
     ClientMessage,
     ProtocolContext,
     ServerProtocol,
     TaskRequest,
     ToolRequest,
 )
-from filepact.faces.mcp.results import CAPABILITIES_KEY, CLIENT_KEY, TASKS_KEY, call_result
-from filepact.faces.mcp.tasks import KEPT, NO_TASK, came_of, described
-from filepact.tools.answers import failure
-from filepact.values import dataclass, replace
-from filepact.wire.messages import INTERNAL_ERROR, INVALID_PARAMS, error_response, response
-from filepact_gateway.repeats import RequestHistory, RequestName, RequestRecord
-from filepact_gateway.requests import refused_message
+from filepact_mcp.results import CAPABILITIES_KEY, CLIENT_KEY, TASKS_KEY, call_result
+from filepact_mcp.tasks import KEPT, NO_TASK, came_of, described
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from filepact.faces.mcp.results import ServerInfo, ToolCache
     from filepact.wire.messages import Message
     from filepact_gateway.exchange import GatewayCall
     from filepact_gateway.tokens import GatewaySession
+    from filepact_mcp.results import ServerInfo, ToolCache
 
 __all__ = ["RealmTools", "RequestContext", "TokenAccess", "UserContext"]
 

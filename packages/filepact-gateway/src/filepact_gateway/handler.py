@@ -1,6 +1,6 @@
 """The endpoint: POST, GET and DELETE of MCP's Streamable HTTP, in both protocol eras; an ASGI application.
 
-The protocol itself is that of `filepact.faces.mcp`.  Nothing of a session is kept here: its id has what
+The protocol itself is that of `filepact_mcp`.  Nothing of a session is kept here: its id has what
 the handshake said, so that any worker can go on with it.
 """
 
@@ -24,15 +24,6 @@ from filepact.errors import (
     ShuttingDownError,
     without_threads,
 )
-from filepact.faces.mcp.calls import TASK_AFTER, as_number
-from filepact.faces.mcp.results import (
-    BATCH_VERSION,
-    HANDSHAKE_VERSIONS,
-    MODERN_VERSION,
-    VERSION_KEY,
-    VERSIONS,
-)
-from filepact.faces.mcp.server import decode, encode
 from filepact.values import dataclass, replace
 from filepact.wire.framing import read_batch, read_message
 from filepact.wire.messages import INVALID_REQUEST, ErrorResponse, request_id
@@ -50,6 +41,15 @@ from filepact_gateway.requests import (
     refused_modern,
     wire_refusal,
 )
+from filepact_mcp.calls import TASK_AFTER, as_number
+from filepact_mcp.results import (
+    BATCH_VERSION,
+    HANDSHAKE_VERSIONS,
+    MODERN_VERSION,
+    VERSION_KEY,
+    VERSIONS,
+)
+from filepact_mcp.server import decode, encode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -5,8 +5,8 @@ from __future__ import annotations
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from filepact.faces.mcp.results import ServerInfo, ToolCache
 from filepact_gateway.context import RealmTools
+from filepact_mcp.results import ServerInfo, ToolCache
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 from filepact.domain.deadline import Deadline
 from filepact.domain.operation import following
 from filepact.errors import FilepactError, InvalidParamsError, OtherRequestError, TimedOutError
-from filepact.faces.mcp.results import RECEIPT_KEY, call_result
 from filepact.tools.answers import CallContext, repeated
 from filepact.tools.registry import TRIES
 from filepact.values import dataclass, replace
+from filepact_mcp.results import RECEIPT_KEY, call_result
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

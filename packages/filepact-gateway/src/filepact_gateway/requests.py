@@ -19,7 +19,6 @@ from filepact.errors import (
     StateFailedError,
     UnauthorizedError,
 )
-from filepact.faces.mcp.results import CAPABILITIES_KEY, VERSION_KEY
 from filepact.values import dataclass, field, late_regex
 from filepact.wire.messages import (
     INVALID_REQUEST,
@@ -29,6 +28,7 @@ from filepact.wire.messages import (
     error_response,
     request_id,
 )
+from filepact_mcp.results import CAPABILITIES_KEY, VERSION_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

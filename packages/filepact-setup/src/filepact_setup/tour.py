@@ -21,12 +21,12 @@ from filepact.app import journal_roots
 from filepact.config.person import read_settings, read_store, state_folder
 from filepact.extension import open_diagnostics
 from filepact.faces.cli import isolated_command
-from filepact.faces.mcp.results import RECEIPT_KEY
 from filepact.text.diff import unified
 from filepact.values import asdict, dataclass
 from filepact_cli.main import execute
 from filepact_cli.render import paint_diff
 from filepact_cli.screen import DONE, FAILED, CommandAnswer, Terminal, TerminalText
+from filepact_mcp.results import RECEIPT_KEY
 from filepact_setup.tour_tree import choose, copy_folder, fingerprint, make_project
 
 if TYPE_CHECKING:

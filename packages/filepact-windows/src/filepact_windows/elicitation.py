@@ -17,19 +17,19 @@ from threading import BoundedSemaphore, Event, Lock
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from filepact.errors import FilepactError, InvalidParamsError, NoChangeError, UserDeniedError
-from filepact.faces.mcp.calls import ElicitationRequest
 from filepact.text.confusables import readable, visible
 from filepact.tools.answers import CallResult, failure
 from filepact.values import dataclass, late_logger, replace
 from filepact.workspace.review import author_of, fenced
+from filepact_mcp.calls import ElicitationRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from filepact.domain.operation import Session
-    from filepact.faces.mcp.calls import ElicitationConnection
     from filepact.wire.messages import Message
     from filepact.workspace.review import Review, ReviewItem, ReviewResult
+    from filepact_mcp.calls import ElicitationConnection
 
 __all__ = ["ElicitationReview"]
 

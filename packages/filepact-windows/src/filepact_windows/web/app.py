@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Final
 
 from filepact.domain.operation import who
 from filepact.errors import FilepactError, InvalidParamsError, NotFoundError
-from filepact.faces.mcp.app import SHOW
 from filepact.tools.answers import CallResult, failure
+from filepact_mcp.app import SHOW
 from filepact_windows.web.elements import Element, document, join, tag
 from filepact_windows.web.frame import diff_table, dim
 from filepact_windows.web.pages import STATUS, ReviewPages, kind_of
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from filepact.domain.operation import Proposal, Session
-    from filepact.faces.mcp.calls import ElicitationConnection, ElicitationRequest
     from filepact.workspace.review import Review, ReviewFile, ReviewItem
+    from filepact_mcp.calls import ElicitationConnection, ElicitationRequest
     from filepact_windows.drawn_diff import DiffLine
     from filepact_windows.elicitation import ElicitationReview
 

@@ -11,15 +11,6 @@ import time
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from filepact.faces.mcp.app import APP_TOOLS
-from filepact.faces.mcp.clients import (
-    NOTES,
-    ClientQuestions,
-    conversation_in,
-    page_for,
-    turn_and_call,
-)
-from filepact.faces.mcp.results import ToolResponse, call_result
 from filepact.values import dataclass, late_logger, replace
 from filepact.wire.messages import (
     CONNECTION_CLOSED,
@@ -29,18 +20,27 @@ from filepact.wire.messages import (
     notification,
     response,
 )
+from filepact_mcp.app import APP_TOOLS
+from filepact_mcp.clients import (
+    NOTES,
+    ClientQuestions,
+    conversation_in,
+    page_for,
+    turn_and_call,
+)
+from filepact_mcp.results import ToolResponse, call_result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from filepact.domain.operation import Actor, Session
-    from filepact.faces.mcp.clients import ClientFolders, ClientHooks
-    from filepact.faces.mcp.protocol import ToolRequest
-    from filepact.faces.mcp.results import ServerInfo, ToolCache
-    from filepact.faces.mcp.tasks import Task, TaskList
     from filepact.tools.registry import CallResult
     from filepact.wire.messages import Message, RequestId
     from filepact.wire.pipes import Wait
+    from filepact_mcp.clients import ClientFolders, ClientHooks
+    from filepact_mcp.protocol import ToolRequest
+    from filepact_mcp.results import ServerInfo, ToolCache
+    from filepact_mcp.tasks import Task, TaskList
 
 __all__ = [
     "PROGRESS_EVERY",
@@ -382,7 +382,7 @@ class CallExecutor:
     @cached_property
     def tasks(self) -> TaskList:
         """The tasks of the client."""
-        from filepact.faces.mcp.tasks import TaskList  # noqa: PLC0415 - few clients know them
+        from filepact_mcp.tasks import TaskList  # noqa: PLC0415 - few clients know them
 
         return TaskList(self._facts)
 

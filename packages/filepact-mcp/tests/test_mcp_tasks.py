@@ -12,25 +12,25 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from filepact.domain.operation import Session
-from filepact.faces.mcp import tasks
-from filepact.faces.mcp.calls import (
+from filepact.tools.registry import CallResult, Toolset
+from filepact.wire.messages import INVALID_PARAMS, METHOD_NOT_FOUND
+from filepact_mcp import tasks
+from filepact_mcp.calls import (
     TASK_AFTER,
     WORKERS,
     CallExecutor,
     ElicitationRequest,
     ToolExecutor,
 )
-from filepact.faces.mcp.protocol import ClientMessage, ServerProtocol, TaskRequest, ToolRequest
-from filepact.faces.mcp.results import (
+from filepact_mcp.protocol import ClientMessage, ServerProtocol, TaskRequest, ToolRequest
+from filepact_mcp.results import (
     CAPABILITIES_KEY,
     TASKS_KEY,
     ServerInfo,
     ToolCache,
     ToolResponse,
 )
-from filepact.faces.mcp.tasks import TaskList
-from filepact.tools.registry import CallResult, Toolset
-from filepact.wire.messages import INVALID_PARAMS, METHOD_NOT_FOUND
+from filepact_mcp.tasks import TaskList
 from tests.faces.envelopes import handshake, modern
 
 if TYPE_CHECKING:

@@ -16,8 +16,6 @@ from hypothesis import strategies as st
 from pydantic_core import from_json
 
 from filepact.errors import PathBlockedError
-from filepact.faces.mcp import INSTRUCTIONS_LIMIT, serve
-from filepact.faces.mcp.server import encode
 from filepact.tools.registry import Toolset
 from filepact.wire.framing import LINE_LIMIT, MessageReader
 from filepact.wire.messages import (
@@ -29,6 +27,8 @@ from filepact.wire.messages import (
     ErrorResponse,
 )
 from filepact.wire.pipes import standard_pipes
+from filepact_mcp import INSTRUCTIONS_LIMIT, serve
+from filepact_mcp.server import encode
 from tests.faces.envelopes import (
     CAPABILITIES_KEY,
     CLIENT_KEY,

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from filepact.faces.mcp.server import INSTRUCTIONS_LIMIT, serve
+from filepact_mcp.server import INSTRUCTIONS_LIMIT, serve
 
 __all__ = ["INSTRUCTIONS_LIMIT", "serve"]

@@ -8,9 +8,12 @@ from contextlib import ExitStack, suppress
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
-from filepact.faces.mcp.calls import WORKERS, CallExecutor, ToolExecutor
-from filepact.faces.mcp.clients import ClientFolders, ClientQuestions
-from filepact.faces.mcp.protocol import (
+from filepact.values import before_logging, json_writer
+from filepact.wire.framing import one_line
+from filepact.wire.pipes import MessagePipes, standard_pipes, stopped_by_signals
+from filepact_mcp.calls import WORKERS, CallExecutor, ToolExecutor
+from filepact_mcp.clients import ClientFolders, ClientQuestions
+from filepact_mcp.protocol import (
     CancelCall,
     ClientMessage,
     ElicitationResponse,
@@ -20,20 +23,17 @@ from filepact.faces.mcp.protocol import (
     TaskRequest,
     ToolRequest,
 )
-from filepact.faces.mcp.results import ServerInfo, ToolCache
-from filepact.values import before_logging, json_writer
-from filepact.wire.framing import one_line
-from filepact.wire.pipes import MessagePipes, standard_pipes, stopped_by_signals
+from filepact_mcp.results import ServerInfo, ToolCache
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from filepact.domain.operation import Actor, Session
-    from filepact.faces.mcp.calls import ElicitationHandler, FrameHandler
-    from filepact.faces.mcp.clients import ClientHooks
     from filepact.tools.registry import Toolset
     from filepact.wire.messages import Message
     from filepact.wire.pipes import Wait
+    from filepact_mcp.calls import ElicitationHandler, FrameHandler
+    from filepact_mcp.clients import ClientHooks
 
 __all__ = ["INSTRUCTIONS_LIMIT", "ClientConnection", "decode", "encode", "serve"]
 

@@ -18,9 +18,9 @@ from filepact.wire.messages import INVALID_PARAMS, error_response, response
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from filepact.faces.mcp.protocol import TaskRequest, ToolRequest
-    from filepact.faces.mcp.results import ServerInfo, ToolResponse
     from filepact.wire.messages import Message
+    from filepact_mcp.protocol import TaskRequest, ToolRequest
+    from filepact_mcp.results import ServerInfo, ToolResponse
 
 __all__ = ["KEPT", "NO_TASK", "Task", "TaskList", "TaskState", "came_of", "described"]
 

@@ -10,18 +10,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from filepact.faces.mcp.app import knows, shows_apps
-from filepact.faces.mcp.clients import QUESTION_ID, actor_named
-from filepact.faces.mcp.results import (
-    BATCH_VERSION,
-    CAPABILITIES_KEY,
-    CLIENT_KEY,
-    MODERN_VERSION,
-    TASKS_KEY,
-    VERSION_KEY,
-    VERSIONS,
-    elicitation_modes,
-)
 from filepact.values import dataclass, field, replace
 from filepact.wire.messages import (
     INVALID_PARAMS,
@@ -31,13 +19,25 @@ from filepact.wire.messages import (
     request_id,
     response,
 )
+from filepact_mcp.app import knows, shows_apps
+from filepact_mcp.clients import QUESTION_ID, actor_named
+from filepact_mcp.results import (
+    BATCH_VERSION,
+    CAPABILITIES_KEY,
+    CLIENT_KEY,
+    MODERN_VERSION,
+    TASKS_KEY,
+    VERSION_KEY,
+    VERSIONS,
+    elicitation_modes,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from filepact.domain.operation import Actor
-    from filepact.faces.mcp.results import ServerInfo
     from filepact.wire.messages import Message, RequestId
+    from filepact_mcp.results import ServerInfo
 
     Shape = Callable[[Any], str | None]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from filepact.faces.mcp.app import app_capabilities, app_resource, app_tools
+from filepact_mcp.app import app_capabilities, app_resource, app_tools
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

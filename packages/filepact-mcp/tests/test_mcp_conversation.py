@@ -13,9 +13,11 @@ import pytest
 
 from filepact.domain.operation import Actor, Session
 from filepact.errors import PathBlockedError
-from filepact.faces.mcp.calls import WORKERS, CallExecutor, ToolExecutor
-from filepact.faces.mcp.clients import ClientFolders
-from filepact.faces.mcp.protocol import (
+from filepact.tools.registry import Toolset
+from filepact.wire.messages import INVALID_PARAMS
+from filepact_mcp.calls import WORKERS, CallExecutor, ToolExecutor
+from filepact_mcp.clients import ClientFolders
+from filepact_mcp.protocol import (
     CancelCall,
     ClientMessage,
     FoldersRequest,
@@ -23,15 +25,13 @@ from filepact.faces.mcp.protocol import (
     ServerProtocol,
     ToolRequest,
 )
-from filepact.faces.mcp.results import (
+from filepact_mcp.results import (
     CAPABILITIES_KEY,
     CLIENT_KEY,
     ServerInfo,
     ToolCache,
     describe_tool,
 )
-from filepact.tools.registry import Toolset
-from filepact.wire.messages import INVALID_PARAMS
 from tests.faces.envelopes import handshake, modern
 
 TESTER = Actor("agent", "tester", "7")
