@@ -7,9 +7,9 @@ import os
 import subprocess
 from typing import TYPE_CHECKING, Any, Self
 
-from filepact.wire.uris import uri_of
 from filepact_diagnostics.lsp.capabilities import ServerCapabilities, initialize_params
 from filepact_diagnostics.lsp.failures import RequestFailedError
+from filepact_wire.uris import uri_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

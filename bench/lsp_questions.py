@@ -25,10 +25,10 @@ from typing import TYPE_CHECKING, Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from bench.lsp_alone import Alone
-from filepact.wire.uris import uri_of
 from filepact_diagnostics.lsp.documents import DiskChange
 from filepact_diagnostics.lsp.features import ReferencesQuery, RenameQuery
 from filepact_diagnostics.lsp.pool import ServerPool
+from filepact_wire.uris import uri_of
 from tests.servers.asking import update_of
 from tests.servers.real_servers import locate, node_folders, server, server_folder
 

@@ -20,6 +20,7 @@ import filepact_mcp
 import filepact_run
 import filepact_setup
 import filepact_windows
+import filepact_wire
 
 SOURCE = Path(filepact.__file__).parent
 WINGS = tuple(
@@ -35,6 +36,7 @@ WINGS = tuple(
         filepact_run,
         filepact_setup,
         filepact_windows,
+        filepact_wire,
     )
 )
 """The packages that come in the same wheel."""

@@ -10,8 +10,8 @@ from collections import defaultdict
 
 from tests.architecture.project import HOUSE, MODULES, WINGS, dotted, syntax
 
-MOST_MODULES = 172
-MOST_LINES = 64_360
+MOST_MODULES = 167
+MOST_LINES = 63_260
 CORE = ("text", "domain", "fs", "store", "workspace")
 MOST_CORE_LINES = 54_004
 MOST_WING_LINES = {
@@ -25,6 +25,7 @@ MOST_WING_LINES = {
     "filepact_run": 4_700,
     "filepact_setup": 3_780,
     "filepact_windows": 5_585,
+    "filepact_wire": 1_100,
 }
 MOST_CHAPTERS = 3
 """Modules under ``CHAPTER`` lines that one module alone imports, of the core or of a wing, and that in its own folder."""

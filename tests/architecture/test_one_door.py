@@ -379,7 +379,7 @@ ALLOWED: dict[str, dict[str, str]] = {
     ),
     "store.integrity": dict.fromkeys(("apsw.", "os.access", "pathlib.", "shutil."), STATE),
     "filepact_fleet.postgres_upkeep": {"pathlib.": STATE},
-    "wire.pipes": {
+    "filepact_wire.pipes": {
         "socket.": "where clients of a gateway, and browsers, are waited for",
         **dict.fromkeys(
             (

@@ -52,11 +52,11 @@ NEVER_AT_FIRST = NEVER_AT_REST | {"pydantic_core", "backports", "hashlib", "copy
 NOT_ASKED_FOR = ("tools", "workspace.workspace", "store.known_texts")
 """Places that a server without language servers needs for calls at most."""
 
-OURS = ("filepact.", "filepact_cli", "filepact_mcp")
-"""What the modules of the core, of the command line and of the protocol begin with."""
+OURS = ("filepact.", "filepact_cli", "filepact_mcp", "filepact_wire")
+"""What the modules of the core, of the command line, and of the protocol and its messages begin with."""
 
-WINGS_ASKED_FOR = {"filepact_cli", "filepact_diagnostics", "filepact_mcp"}
-"""Those of which any such server loads something: what starts it, what speaks to its client, and what says that there are no language servers."""
+WINGS_ASKED_FOR = {"filepact_cli", "filepact_diagnostics", "filepact_mcp", "filepact_wire"}
+"""Those of which any such server loads something: what starts it, what speaks to its client, with the messages below it, and what says that there are no language servers."""
 
 START = {
     "protocolVersion": "2025-11-25",

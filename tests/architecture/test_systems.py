@@ -30,7 +30,7 @@ ALLOWED = {
     "fs.path_form": "each system takes other names for something else",
     "fs.state": "the name of the machine, and nothing of the system",
     "supervisor": "a process that starts without anything of ours: Linux alone hands orphans on",
-    "wire.uris": "paths have another form, and so have their URIs",
+    "filepact_wire.uris": "paths have another form, and so have their URIs",
     "config.folders": "folders of a person and of agents",
     "filepact_hooks.daemon": "Linux alone tells that a process has ended which is not a child",
     "filepact_hooks.turn_errors": "a socket without a file, which Linux alone has",

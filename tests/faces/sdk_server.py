@@ -16,8 +16,6 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
-from filepact.wire.messages import ErrorResponse
-from filepact.wire.pipes import MessagePipes
 from filepact_mcp.calls import (
     WORKERS,
     ElicitationConnection,
@@ -34,6 +32,8 @@ from filepact_mcp.results import (
     elicitation_modes,
 )
 from filepact_mcp.server import decode, encode
+from filepact_wire.messages import ErrorResponse
+from filepact_wire.pipes import MessagePipes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from filepact.domain.operation import Actor, Session
     from filepact.tools.registry import CallResult, Toolset
-    from filepact.wire.messages import Message
+    from filepact_wire.messages import Message
 
 
 def start(

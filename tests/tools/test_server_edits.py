@@ -14,11 +14,11 @@ import pytest
 
 from filepact.domain.operation import Actor, Approval, Session
 from filepact.values import replace
-from filepact.wire.uris import uri_of
 from filepact.workspace.buffers import Typed
 from filepact_diagnostics.lsp.pool import ServerPool
 from filepact_diagnostics.solution import SOLUTION_TOOLS
 from filepact_mcp.results import describe_tool
+from filepact_wire.uris import uri_of
 from tests.hostile.sweeps import often
 from tests.servers.fakes import fake, pool_of
 from tests.servers.real_servers import locate, node_folders, server

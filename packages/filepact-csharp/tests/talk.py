@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from filepact.wire.framing import FrameReader, frame
-from filepact.wire.uris import uri_of
+from filepact_wire.framing import FrameReader, frame
+from filepact_wire.uris import uri_of
 from tests.servers.csharp_toolchain import toolchain_or_skip
 
 if TYPE_CHECKING:

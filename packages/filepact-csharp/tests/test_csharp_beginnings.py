@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from filepact.wire.uris import uri_of
 from filepact_csharp.server import WATCHED
+from filepact_wire.uris import uri_of
 from talk import AnswerError, Talk, copy_shop
 
 if TYPE_CHECKING:

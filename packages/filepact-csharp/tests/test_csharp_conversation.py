@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from filepact.errors import InvalidParamsError
-from filepact.wire.framing import FrameReader, frame
 from filepact_csharp.rpc import Connection, RequestContext, RequestError
+from filepact_wire.framing import FrameReader, frame
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

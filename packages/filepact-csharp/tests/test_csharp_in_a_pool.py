@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from filepact.wire.uris import uri_of
 from filepact_diagnostics.lsp.pool import ServerPool
+from filepact_wire.uris import uri_of
 from talk import copy_shop
 from tests.servers.asking import delta_of, preview_of, report_of
 from tests.servers.csharp_toolchain import toolchain_or_skip

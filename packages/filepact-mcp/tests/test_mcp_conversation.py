@@ -14,7 +14,6 @@ import pytest
 from filepact.domain.operation import Actor, Session
 from filepact.errors import PathBlockedError
 from filepact.tools.registry import Toolset
-from filepact.wire.messages import INVALID_PARAMS
 from filepact_mcp.calls import WORKERS, CallExecutor, ToolExecutor
 from filepact_mcp.clients import ClientFolders
 from filepact_mcp.protocol import (
@@ -32,6 +31,7 @@ from filepact_mcp.results import (
     ToolCache,
     describe_tool,
 )
+from filepact_wire.messages import INVALID_PARAMS
 from tests.faces.envelopes import handshake, modern
 
 TESTER = Actor("agent", "tester", "7")

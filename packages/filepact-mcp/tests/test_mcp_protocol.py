@@ -17,8 +17,10 @@ from pydantic_core import from_json
 
 from filepact.errors import PathBlockedError
 from filepact.tools.registry import Toolset
-from filepact.wire.framing import LINE_LIMIT, MessageReader
-from filepact.wire.messages import (
+from filepact_mcp import INSTRUCTIONS_LIMIT, serve
+from filepact_mcp.server import encode
+from filepact_wire.framing import LINE_LIMIT, MessageReader
+from filepact_wire.messages import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
     INVALID_REQUEST,
@@ -26,9 +28,7 @@ from filepact.wire.messages import (
     PARSE_ERROR,
     ErrorResponse,
 )
-from filepact.wire.pipes import standard_pipes
-from filepact_mcp import INSTRUCTIONS_LIMIT, serve
-from filepact_mcp.server import encode
+from filepact_wire.pipes import standard_pipes
 from tests.faces.envelopes import (
     CAPABILITIES_KEY,
     CLIENT_KEY,

@@ -13,7 +13,6 @@ import pytest
 
 from filepact.domain.operation import Session
 from filepact.tools.registry import CallResult, Toolset
-from filepact.wire.messages import INVALID_PARAMS, METHOD_NOT_FOUND
 from filepact_mcp import tasks
 from filepact_mcp.calls import (
     TASK_AFTER,
@@ -31,6 +30,7 @@ from filepact_mcp.results import (
     ToolResponse,
 )
 from filepact_mcp.tasks import TaskList
+from filepact_wire.messages import INVALID_PARAMS, METHOD_NOT_FOUND
 from tests.faces.envelopes import handshake, modern
 
 if TYPE_CHECKING:

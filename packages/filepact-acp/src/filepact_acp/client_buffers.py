@@ -16,20 +16,20 @@ from filepact.text.edit import EditList
 from filepact.text.lines import Position, common_head, common_tail
 from filepact.text.patch import parse
 from filepact.values import dataclass
-from filepact.wire.uris import path_of
 from filepact.workspace.buffers import Typed, same_text, standing
 from filepact.workspace.documents import merge_unsaved, with_text
 from filepact.workspace.read_tracker import TextCache
+from filepact_wire.uris import path_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from filepact.domain.document import Document, WorkspacePath
     from filepact.text.lines import Unit
-    from filepact.wire.messages import Message
     from filepact.workspace.buffers import Buffer, Buffers, BufferStatus
     from filepact.workspace.editors import BufferWriteResult
     from filepact.workspace.workspace import Workspace
+    from filepact_wire.messages import Message
 
 __all__ = [
     "PATIENCE",

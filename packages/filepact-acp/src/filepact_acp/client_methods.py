@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from filepact.domain.document import Document
     from filepact.errors import FilepactError
-    from filepact.wire.messages import Message
+    from filepact_wire.messages import Message
 
 __all__ = ["TEXT_LIMIT", "ClientMethods", "FileCapabilities"]
 

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.errors import InvalidParamsError, NotFoundError, ReadFailedError
-from filepact.wire.framing import ByteLineReader
-from filepact.wire.pipes import read_some, write_all, write_at_once
 from filepact_acp.proxy.start import AgentProcess
 from filepact_cli.context import agent_of
 from filepact_cli.screen import CommandAnswer, plain
+from filepact_wire.framing import ByteLineReader
+from filepact_wire.pipes import read_some, write_all, write_at_once
 
 if TYPE_CHECKING:
     from argparse import Namespace

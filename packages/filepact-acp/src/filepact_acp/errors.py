@@ -22,14 +22,14 @@ from filepact.errors import (
 )
 from filepact.tools.answers import shortened
 from filepact.values import dataclass, late_regex
-from filepact.wire.messages import (
+from filepact.workspace.buffers import needs_decoding
+from filepact_wire.messages import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
     REQUEST_CANCELLED,
     RESOURCE_NOT_FOUND,
     ResponseError,
 )
-from filepact.workspace.buffers import needs_decoding
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

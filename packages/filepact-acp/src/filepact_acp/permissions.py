@@ -11,7 +11,6 @@ from filepact.errors import ApprovalRequiredError, FilepactError, PathBlockedErr
 from filepact.text.confusables import adds_hidden
 from filepact.text.secrets import holds_private_key
 from filepact.values import dataclass, replace
-from filepact.wire.uris import path_named
 from filepact_hooks.call_rules import CallJudge
 from filepact_hooks.tool_call import (
     NEW_TEXTS,
@@ -22,13 +21,14 @@ from filepact_hooks.tool_call import (
     named_paths,
     opened,
 )
+from filepact_wire.uris import path_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from filepact.domain.policy import Action, Decision
-    from filepact.wire.messages import Message
     from filepact.workspace.guard import Guard
+    from filepact_wire.messages import Message
 
 __all__ = [
     "READING",

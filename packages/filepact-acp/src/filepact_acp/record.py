@@ -18,9 +18,9 @@ from filepact.text.compare import compare_lines
 from filepact.text.lines import split_lines
 from filepact.text.patch_parse import parse
 from filepact.values import dataclass, replace
-from filepact.wire.uris import path_named
 from filepact_acp.agents import ENDED
 from filepact_acp.permissions import call_of
+from filepact_wire.uris import path_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from filepact.domain.permission_log import Verdict
     from filepact.domain.policy import Action
     from filepact.text.patch_model import FilePatch
-    from filepact.wire.messages import Message
     from filepact.workspace.workspace import Workspace
     from filepact_acp.agents import ConnectionInfo
     from filepact_acp.permissions import PermissionDecision, PermissionRequest
     from filepact_acp.sessions import AcpSession
+    from filepact_wire.messages import Message
 
 __all__ = ["FileDiff", "PermissionLogWriter", "ToolCallReport", "count_lines", "read_report"]
 

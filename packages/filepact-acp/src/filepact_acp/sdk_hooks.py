@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from acp import Client, RequestError
 from pydantic import BaseModel, ValidationError
 
-from filepact.wire.messages import (
+from filepact_acp.errors import CANCELLED, INVALID
+from filepact_wire.messages import (
     INTERNAL_ERROR,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
     error_response,
 )
-from filepact_acp.errors import CANCELLED, INVALID
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence

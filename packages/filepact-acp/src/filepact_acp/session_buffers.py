@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from filepact.domain.operation import Actor, Session
 from filepact.errors import FilepactError, InvalidParamsError, NotFoundError
 from filepact.values import dataclass, replace
-from filepact.wire import uris
 from filepact.workspace.buffers import apply_typed
 from filepact.workspace.documents import EDIT_LIMIT
 from filepact_acp.client_buffers import ClientBuffers, typed_of, typed_over
 from filepact_acp.client_methods import TEXT_LIMIT
+from filepact_wire import uris
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from filepact.domain.document import WorkspacePath
     from filepact.domain.operation import Actor
     from filepact.tools.engine import ChangeJudge
-    from filepact.wire.messages import Message
     from filepact.workspace.workspace import Mode, Workspace
     from filepact_acp.permissions import PermissionDecision, PermissionRequest
+    from filepact_wire.messages import Message
 
 __all__ = ["AcpSession", "Sessions"]
 

@@ -69,7 +69,7 @@ def _parser() -> ArgumentParser:
 
 
 def _serve(given: Namespace) -> int:
-    from filepact.wire.pipes import standard_pipes  # noqa: PLC0415 - see `main`
+    from filepact_wire.pipes import standard_pipes  # noqa: PLC0415 - see `main`
 
     # Before anything is loaded that may print.
     with standard_pipes() as (source, sink):

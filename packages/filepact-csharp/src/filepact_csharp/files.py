@@ -16,7 +16,7 @@ from filepact.errors import (
 )
 from filepact.text.codec import decode
 from filepact.text.lines import LineIndex, Position
-from filepact.wire.uris import path_of
+from filepact_wire.uris import path_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping

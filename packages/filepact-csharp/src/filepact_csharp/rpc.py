@@ -13,8 +13,9 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from filepact.errors import FilepactError
-from filepact.wire.framing import FrameError, FrameReader, InvalidMessage, frame
-from filepact.wire.messages import (
+from filepact_csharp.files import OpenDocuments
+from filepact_wire.framing import FrameError, FrameReader, InvalidMessage, frame
+from filepact_wire.messages import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
     INVALID_REQUEST,
@@ -30,10 +31,9 @@ from filepact.wire.messages import (
     request_id,
     response,
 )
-from filepact.wire.pending_requests import PendingRequests
-from filepact.wire.pipes import read_some, write_all
-from filepact.wire.uris import path_of
-from filepact_csharp.files import OpenDocuments
+from filepact_wire.pending_requests import PendingRequests
+from filepact_wire.pipes import read_some, write_all
+from filepact_wire.uris import path_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.errors import FilepactError
-from filepact.wire.uris import path_of, uri_of
 from filepact_csharp import code_actions, formatting, sdk_projects
 from filepact_csharp.compiler import Compiler
 from filepact_csharp.diagnostics import WARNING, CompilerDiagnostic, TextPlaces, published
@@ -23,6 +22,7 @@ from filepact_csharp.rpc import LanguageServer, RequestError
 from filepact_csharp.severities import configs_above
 from filepact_csharp.solution import read_solution
 from filepact_csharp.symbols import SymbolSearch
+from filepact_wire.uris import path_of, uri_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

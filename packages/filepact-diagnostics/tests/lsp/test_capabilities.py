@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from filepact.wire.messages import METHOD_NOT_FOUND
 from filepact_diagnostics.lsp.capabilities import ServerCapabilities
 from filepact_diagnostics.lsp.failures import RequestFailedError
+from filepact_wire.messages import METHOD_NOT_FOUND
 
 SETTINGS = {"python": {"analysis": {"mode": "strict"}}}
 

@@ -11,13 +11,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from filepact import supervisor
-from filepact.wire.framing import FrameReader, frame
-from filepact.wire.messages import (
-    CONTENT_MODIFIED,
-    INTERNAL_ERROR,
-    METHOD_NOT_FOUND,
-    SERVER_CANCELLED,
-)
 from filepact_diagnostics.lsp.capabilities import initialize_params
 from filepact_diagnostics.lsp.client import LanguageClient
 from filepact_diagnostics.lsp.failures import (
@@ -29,6 +22,13 @@ from filepact_diagnostics.lsp.failures import (
 from filepact_diagnostics.lsp.forkserver import ProcessOptions
 from filepact_diagnostics.lsp.peer import ClientProtocol
 from filepact_diagnostics.lsp.process import ServerProcess
+from filepact_wire.framing import FrameReader, frame
+from filepact_wire.messages import (
+    CONTENT_MODIFIED,
+    INTERNAL_ERROR,
+    METHOD_NOT_FOUND,
+    SERVER_CANCELLED,
+)
 from tests.servers.fakes import PROGRAM, fake
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filepact.wire.framing import HEADER_LIMIT, FrameError, FrameReader, InvalidMessage, frame
+from filepact_wire.framing import HEADER_LIMIT, FrameError, FrameReader, InvalidMessage, frame
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),

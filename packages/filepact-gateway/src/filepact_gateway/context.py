@@ -13,7 +13,6 @@ from filepact.domain.operation import Actor, Session
 from filepact.errors import FilepactError, ShuttingDownError
 from filepact.tools.answers import failure
 from filepact.values import dataclass, replace
-from filepact.wire.messages import INTERNAL_ERROR, INVALID_PARAMS, error_response, response
 from filepact_gateway.repeats import RequestHistory, RequestName, RequestRecord
 from filepact_gateway.requests import refused_message
 from filepact_mcp.app import knows
@@ -27,14 +26,15 @@ from filepact_mcp.protocol import (
 )
 from filepact_mcp.results import CAPABILITIES_KEY, CLIENT_KEY, TASKS_KEY, call_result
 from filepact_mcp.tasks import KEPT, NO_TASK, came_of, described
+from filepact_wire.messages import INTERNAL_ERROR, INVALID_PARAMS, error_response, response
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from filepact.wire.messages import Message
     from filepact_gateway.exchange import GatewayCall
     from filepact_gateway.tokens import GatewaySession
     from filepact_mcp.results import ServerInfo, ToolCache
+    from filepact_wire.messages import Message
 
 __all__ = ["RealmTools", "RequestContext", "TokenAccess", "UserContext"]
 

@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 from filepact.errors import no_threads
 from filepact.values import begun, late_logger, replace
-from filepact.wire import pipes
 from filepact_gateway.requests import HttpAnswer
+from filepact_wire import pipes
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from starlette.types import Receive, Send
 
-    from filepact.wire.messages import Message
     from filepact_gateway.metrics import Metrics
     from filepact_gateway.requests import HttpRequest
+    from filepact_wire.messages import Message
 
 __all__ = [
     "ASIDE",

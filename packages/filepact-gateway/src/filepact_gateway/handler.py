@@ -25,8 +25,6 @@ from filepact.errors import (
     without_threads,
 )
 from filepact.values import dataclass, replace
-from filepact.wire.framing import read_batch, read_message
-from filepact.wire.messages import INVALID_REQUEST, ErrorResponse, request_id
 from filepact_gateway.context import RequestContext, TokenAccess
 from filepact_gateway.exchange import ASIDE, CallPool, GatewayCall, ResponseWriter, answer_together
 from filepact_gateway.repeats import RequestName
@@ -50,19 +48,21 @@ from filepact_mcp.results import (
     VERSIONS,
 )
 from filepact_mcp.server import decode, encode
+from filepact_wire.framing import read_batch, read_message
+from filepact_wire.messages import INVALID_REQUEST, ErrorResponse, request_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from starlette.types import Receive, Scope, Send
 
-    from filepact.wire.messages import Message, RequestId
     from filepact_gateway.context import UserContext
     from filepact_gateway.guard import OpenGatewayGuard
     from filepact_gateway.limits import LimitChecks
     from filepact_gateway.metrics import Metrics
     from filepact_gateway.repeats import RequestHistory
     from filepact_gateway.tokens import GatewaySession, SessionTokens
+    from filepact_wire.messages import Message, RequestId
 
 __all__ = ["GatewayHandler", "GatewayOptions"]
 

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
     from filepact.domain.operation import Session
     from filepact.tools.registry import Toolset
-    from filepact.wire.messages import RequestId
     from filepact_gateway.shared_store import PostgresGatewayStore
     from filepact_gateway.store import SqliteGatewayStore
+    from filepact_wire.messages import RequestId
 
 __all__ = ["RequestHistory", "RequestName", "RequestRecord"]
 

@@ -20,7 +20,8 @@ from filepact.errors import (
     UnauthorizedError,
 )
 from filepact.values import dataclass, field, late_regex
-from filepact.wire.messages import (
+from filepact_mcp.results import CAPABILITIES_KEY, VERSION_KEY
+from filepact_wire.messages import (
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
     PARSE_ERROR,
@@ -28,14 +29,13 @@ from filepact.wire.messages import (
     error_response,
     request_id,
 )
-from filepact_mcp.results import CAPABILITIES_KEY, VERSION_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from starlette.types import Scope, Send
 
-    from filepact.wire.messages import Message, RequestId
+    from filepact_wire.messages import Message, RequestId
 
 __all__ = [
     "REFUSED",

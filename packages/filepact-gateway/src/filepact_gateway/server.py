@@ -18,18 +18,18 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from filepact.errors import FilepactError, InvalidParamsError
 from filepact.values import dataclass, late_logger
-from filepact.wire import pipes
 from filepact_gateway.exchange import ASIDE, HEAD, MergedConnection, answer_events
 from filepact_gateway.requests import HttpAnswer, HttpRequest
+from filepact_wire import pipes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-    from filepact.wire.messages import RequestId
     from filepact_gateway.handler import GatewayHandler
     from filepact_gateway.metrics import Metrics
+    from filepact_wire.messages import RequestId
 
 __all__ = ["GatewaySockets", "GatewayWorker", "WorkerPipes", "listen", "run_workers"]
 

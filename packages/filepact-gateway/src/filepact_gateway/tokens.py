@@ -21,7 +21,7 @@ from filepact.values import dataclass, late_logger
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from filepact.wire.messages import Message
+    from filepact_wire.messages import Message
 
 __all__ = ["GatewaySession", "SessionTokens", "TokenFile"]
 

@@ -19,8 +19,8 @@ from filepact.domain.operation import BY_SEVERAL, Actor, Session
 from filepact.errors import FilepactError
 from filepact.text.patch_parse import parse
 from filepact.values import dataclass, late_regex, replace, words
-from filepact.wire.uris import path_named, path_of
 from filepact_hooks.shell_command import read_command
+from filepact_wire.uris import path_named, path_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

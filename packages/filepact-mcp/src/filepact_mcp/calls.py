@@ -12,14 +12,6 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from filepact.values import dataclass, late_logger, replace
-from filepact.wire.messages import (
-    CONNECTION_CLOSED,
-    INTERNAL_ERROR,
-    INVALID_PARAMS,
-    ErrorResponse,
-    notification,
-    response,
-)
 from filepact_mcp.app import APP_TOOLS
 from filepact_mcp.clients import (
     NOTES,
@@ -29,18 +21,26 @@ from filepact_mcp.clients import (
     turn_and_call,
 )
 from filepact_mcp.results import ToolResponse, call_result
+from filepact_wire.messages import (
+    CONNECTION_CLOSED,
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    ErrorResponse,
+    notification,
+    response,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from filepact.domain.operation import Actor, Session
     from filepact.tools.registry import CallResult
-    from filepact.wire.messages import Message, RequestId
-    from filepact.wire.pipes import Wait
     from filepact_mcp.clients import ClientFolders, ClientHooks
     from filepact_mcp.protocol import ToolRequest
     from filepact_mcp.results import ServerInfo, ToolCache
     from filepact_mcp.tasks import Task, TaskList
+    from filepact_wire.messages import Message, RequestId
+    from filepact_wire.pipes import Wait
 
 __all__ = [
     "PROGRESS_EVERY",

@@ -22,13 +22,13 @@ from filepact.domain.operation import Actor
 from filepact.errors import FilepactError, FoldersUnknownError
 from filepact.text.page import PAGE
 from filepact.values import late_logger, late_regex
-from filepact.wire.messages import METHOD_NOT_FOUND
+from filepact_wire.messages import METHOD_NOT_FOUND
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from filepact.domain.operation import Session
-    from filepact.wire.messages import Message
+    from filepact_wire.messages import Message
 
 __all__ = [
     "NOTES",
@@ -287,7 +287,7 @@ _ELSEWHERE: Final = late_regex(
 
 def _told(uri: object) -> str | None:
     """The path that a URI names, None for a folder elsewhere; what cannot be understood is quoted, and is no path."""
-    from filepact.wire.uris import path_of  # noqa: PLC0415 - only clients with folders name any
+    from filepact_wire.uris import path_of  # noqa: PLC0415 - only clients with folders name any
 
     if isinstance(uri, str):
         # Some clients send a path for a URI.

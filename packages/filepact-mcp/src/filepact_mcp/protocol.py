@@ -11,14 +11,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from filepact.values import dataclass, field, replace
-from filepact.wire.messages import (
-    INVALID_PARAMS,
-    INVALID_REQUEST,
-    METHOD_NOT_FOUND,
-    error_response,
-    request_id,
-    response,
-)
 from filepact_mcp.app import knows, shows_apps
 from filepact_mcp.clients import QUESTION_ID, actor_named
 from filepact_mcp.results import (
@@ -31,13 +23,21 @@ from filepact_mcp.results import (
     VERSIONS,
     elicitation_modes,
 )
+from filepact_wire.messages import (
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    error_response,
+    request_id,
+    response,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from filepact.domain.operation import Actor
-    from filepact.wire.messages import Message, RequestId
     from filepact_mcp.results import ServerInfo
+    from filepact_wire.messages import Message, RequestId
 
     Shape = Callable[[Any], str | None]
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from filepact.tools.registry import CallResult, Tool, Toolset
-    from filepact.wire.messages import Message
+    from filepact_wire.messages import Message
 
 __all__ = [
     "BATCH_VERSION",

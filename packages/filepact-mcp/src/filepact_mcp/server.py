@@ -9,8 +9,6 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from filepact.values import before_logging, json_writer
-from filepact.wire.framing import one_line
-from filepact.wire.pipes import MessagePipes, standard_pipes, stopped_by_signals
 from filepact_mcp.calls import WORKERS, CallExecutor, ToolExecutor
 from filepact_mcp.clients import ClientFolders, ClientQuestions
 from filepact_mcp.protocol import (
@@ -24,16 +22,18 @@ from filepact_mcp.protocol import (
     ToolRequest,
 )
 from filepact_mcp.results import ServerInfo, ToolCache
+from filepact_wire.framing import one_line
+from filepact_wire.pipes import MessagePipes, standard_pipes, stopped_by_signals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from filepact.domain.operation import Actor, Session
     from filepact.tools.registry import Toolset
-    from filepact.wire.messages import Message
-    from filepact.wire.pipes import Wait
     from filepact_mcp.calls import ElicitationHandler, FrameHandler
     from filepact_mcp.clients import ClientHooks
+    from filepact_wire.messages import Message
+    from filepact_wire.pipes import Wait
 
 __all__ = ["INSTRUCTIONS_LIMIT", "ClientConnection", "decode", "encode", "serve"]
 

@@ -13,14 +13,14 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from filepact.values import dataclass, field
-from filepact.wire.messages import INVALID_PARAMS, error_response, response
+from filepact_wire.messages import INVALID_PARAMS, error_response, response
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from filepact.wire.messages import Message
     from filepact_mcp.protocol import TaskRequest, ToolRequest
     from filepact_mcp.results import ServerInfo, ToolResponse
+    from filepact_wire.messages import Message
 
 __all__ = ["KEPT", "NO_TASK", "Task", "TaskList", "TaskState", "came_of", "described"]
 

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from filepact.domain.operation import Session
-    from filepact.wire.messages import Message
     from filepact.workspace.review import Review, ReviewItem, ReviewResult
     from filepact_mcp.calls import ElicitationConnection
+    from filepact_wire.messages import Message
 
 __all__ = ["ElicitationReview"]
 

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from filepact.domain.document import Document, WorkspacePath
     from filepact.domain.operation import Session
     from filepact.domain.policy import Action
-    from filepact.wire.messages import Message
     from filepact.workspace.buffers import Buffers
     from filepact.workspace.location import Location, Name
     from filepact.workspace.receipt import Receipt
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
     from filepact_acp.errors import ClientResponseError
     from filepact_acp.proxy.editor_requests import EditorRequests, EditorResult
     from filepact_acp.sessions import AcpSession
+    from filepact_wire.messages import Message
 
 __all__ = ["EditorTexts"]
 

@@ -9,17 +9,17 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from filepact.values import dataclass, field
-from filepact.wire import messages
-from filepact.wire.pending_requests import PendingRequests
 from filepact_acp.errors import ClientResponseError
 from filepact_acp.proxy.line import encode
 from filepact_acp.proxy.protocol import OURS
+from filepact_wire import messages
+from filepact_wire.pending_requests import PendingRequests
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from filepact.wire.messages import Message, RequestId
     from filepact_acp.agents import ConnectionInfo
+    from filepact_wire.messages import Message, RequestId
 
 __all__ = ["AccessCounts", "EditorRequest", "EditorRequests", "EditorResult", "ProxyContext"]
 

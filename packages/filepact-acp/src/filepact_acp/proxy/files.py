@@ -17,7 +17,6 @@ from filepact.errors import (
     TimedOutError,
 )
 from filepact.values import dataclass
-from filepact.wire.messages import error_response, response
 from filepact_acp import files
 from filepact_acp.agents import quirks_of
 from filepact_acp.approvals import LATER, ApprovalRequest
@@ -32,13 +31,13 @@ from filepact_acp.errors import (
 )
 from filepact_acp.proxy.line import encode
 from filepact_acp.proxy.protocol import READ
+from filepact_wire.messages import error_response, response
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
     from filepact.domain.operation import Approval
     from filepact.domain.policy import Action
-    from filepact.wire.messages import Message
     from filepact.workspace.excerpt import Excerpt
     from filepact.workspace.location import Location
     from filepact.workspace.receipt import Receipt
@@ -49,6 +48,7 @@ if TYPE_CHECKING:
     from filepact_acp.proxy.editor_requests import EditorRequests, EditorResult
     from filepact_acp.proxy.protocol import AgentRequest
     from filepact_acp.sessions import AcpSession
+    from filepact_wire.messages import Message
 
 __all__ = ["FileRequests", "failure", "settle"]
 

@@ -8,12 +8,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.values import dataclass
-from filepact.wire.framing import one_line
+from filepact_wire.framing import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from filepact.wire.messages import Message
+    from filepact_wire.messages import Message
 
 __all__ = ["GUARDED", "MessageLine", "encode", "parse", "without_overrides"]
 

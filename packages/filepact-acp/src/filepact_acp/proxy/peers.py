@@ -9,15 +9,15 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from filepact.values import dataclass
-from filepact.wire.framing import ByteLineReader
-from filepact.wire.messages import INVALID_REQUEST, error_response
-from filepact.wire.pipes import read_some, widen, write_all
 from filepact_acp.proxy.line import encode, parse
+from filepact_wire.framing import ByteLineReader
+from filepact_wire.messages import INVALID_REQUEST, error_response
+from filepact_wire.pipes import read_some, widen, write_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from filepact.wire.messages import Message
+    from filepact_wire.messages import Message
 
 __all__ = ["LONGEST", "ConductorConnection", "ConductorSide", "PipeConnection"]
 

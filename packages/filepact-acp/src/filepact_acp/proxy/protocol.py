@@ -8,22 +8,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.values import dataclass, field
-from filepact.wire.messages import (
+from filepact_acp.agents import ENDED, ConnectionInfo
+from filepact_acp.proxy.line import GUARDED, encode, without_overrides
+from filepact_wire.messages import (
     INVALID_PARAMS,
     INVALID_REQUEST,
     PARSE_ERROR,
     error_response,
     response,
 )
-from filepact_acp.agents import ENDED, ConnectionInfo
-from filepact_acp.proxy.line import GUARDED, encode, without_overrides
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from filepact.wire.messages import Message
     from filepact.workspace.workspace import Mode
     from filepact_acp.proxy.line import MessageLine
+    from filepact_wire.messages import Message
 
 __all__ = [
     "READ",

@@ -9,7 +9,6 @@ from concurrent.futures import Future
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Protocol
 
-from filepact.wire.messages import INVALID_REQUEST, error_response
 from filepact_acp.proxy.editor_requests import EditorRequests
 from filepact_acp.proxy.line import encode, parse
 from filepact_acp.proxy.protocol import (
@@ -19,16 +18,17 @@ from filepact_acp.proxy.protocol import (
     EditorResponse,
     ProxyProtocol,
 )
+from filepact_wire.messages import INVALID_REQUEST, error_response
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from filepact.wire.messages import Message
     from filepact.workspace.workspace import Mode
     from filepact_acp.agents import ConnectionInfo
     from filepact_acp.proxy.line import MessageLine
     from filepact_acp.proxy.protocol import Step
     from filepact_acp.proxy.service import ProxyExecutor
+    from filepact_wire.messages import Message
 
 __all__ = ["Proxy", "ProxySide"]
 

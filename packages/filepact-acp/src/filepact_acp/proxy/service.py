@@ -12,7 +12,6 @@ from filepact.config.person import home_folder
 from filepact.domain.operation import Actor
 from filepact.errors import FilepactError
 from filepact.values import replace
-from filepact.wire.messages import response
 from filepact.workspace.file_snapshot import unwatched_said
 from filepact_acp.client_buffers import PATIENCE
 from filepact_acp.errors import CANCELLED, INVALID, refuse
@@ -49,17 +48,18 @@ from filepact_acp.record import PermissionLogWriter
 from filepact_acp.settings import ProxySettings
 from filepact_hooks.call_files import files_of
 from filepact_hooks.tool_call import named_commands, read_tool_call
+from filepact_wire.messages import response
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from filepact.tools.registry import Toolset
-    from filepact.wire.messages import Message
     from filepact.workspace.workspace import Mode
     from filepact_acp.agents import ConnectionInfo
     from filepact_acp.proxy.editor_requests import AccessCounts, ProxyContext
     from filepact_acp.proxy.protocol import Step
     from filepact_acp.sessions import AcpSession, Sessions
+    from filepact_wire.messages import Message
 
 __all__ = ["ExternalWatcher", "ProxyExecutor"]
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final
 
 import filepact
 from filepact.errors import InvalidParamsError
-from filepact.wire.pipes import read_some, standard_pipes, stopped_by_signals, write_at_once
 from filepact_acp.client_buffers import PATIENCE
+from filepact_wire.pipes import read_some, standard_pipes, stopped_by_signals, write_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

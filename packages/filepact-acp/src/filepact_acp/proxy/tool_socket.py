@@ -20,7 +20,7 @@ from filepact_acp.proxy.protocol import SERVER
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from filepact.wire.messages import Message
+    from filepact_wire.messages import Message
 
 __all__ = ["ToolSocket"]
 

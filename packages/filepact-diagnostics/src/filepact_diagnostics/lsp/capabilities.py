@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.values import dataclass
-from filepact.wire.messages import METHOD_NOT_FOUND
-from filepact.wire.uris import uri_of
 from filepact_diagnostics.lsp.documents import FileWatchers, SyncKind
 from filepact_diagnostics.lsp.failures import RequestFailedError, ServerError
+from filepact_wire.messages import METHOD_NOT_FOUND
+from filepact_wire.uris import uri_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

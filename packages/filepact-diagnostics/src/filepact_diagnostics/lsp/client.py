@@ -14,8 +14,6 @@ import contextlib
 import os
 from typing import TYPE_CHECKING, Any, Final
 
-from filepact.wire.messages import CONTENT_MODIFIED, METHOD_NOT_FOUND
-from filepact.wire.uris import path_of
 from filepact_diagnostics.lsp.capabilities import ServerCapabilities, initialize_params
 from filepact_diagnostics.lsp.diagnostics import (
     Confirmation,
@@ -34,6 +32,8 @@ from filepact_diagnostics.lsp.failures import (
 from filepact_diagnostics.lsp.peer import ClientProtocol
 from filepact_diagnostics.lsp.process import ServerProcess
 from filepact_diagnostics.lsp.spec import PAUSES
+from filepact_wire.messages import CONTENT_MODIFIED, METHOD_NOT_FOUND
+from filepact_wire.uris import path_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Sequence

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from filepact.errors import InvalidParamsError
 from filepact.text.lines import LineIndex, Position, Unit
 from filepact.values import dataclass, late_regex, replace
-from filepact.wire.uris import path_of
 from filepact_diagnostics.lsp.failures import ServerError
+from filepact_wire.uris import path_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence

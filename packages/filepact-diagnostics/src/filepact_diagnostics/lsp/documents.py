@@ -15,8 +15,8 @@ from filepact.errors import SearchFailedError
 from filepact.text.glob import Glob
 from filepact.text.lines import LineIndex, Position, Unit, common_head, common_tail
 from filepact.values import dataclass, field
-from filepact.wire.uris import path_of, uri_of
 from filepact_diagnostics.lsp.spec import beneath
+from filepact_wire.uris import path_of, uri_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

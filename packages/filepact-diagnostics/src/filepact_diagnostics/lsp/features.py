@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from filepact.text.lines import LineIndex, Position
 from filepact.values import dataclass, replace
-from filepact.wire.messages import INVALID_PARAMS, METHOD_NOT_FOUND
-from filepact.wire.uris import path_of, uri_of
 from filepact_diagnostics.lsp.documents import position_value
 from filepact_diagnostics.lsp.failures import RequestFailedError, RequestTimeoutError, ServerError
+from filepact_wire.messages import INVALID_PARAMS, METHOD_NOT_FOUND
+from filepact_wire.uris import path_of, uri_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

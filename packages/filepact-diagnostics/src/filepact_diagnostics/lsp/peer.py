@@ -5,8 +5,14 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
-from filepact.wire.framing import FrameError, FrameReader, InvalidMessage, frame
-from filepact.wire.messages import (
+from filepact_diagnostics.lsp.failures import (
+    RequestFailedError,
+    RequestTimeoutError,
+    ServerError,
+    ServerExitedError,
+)
+from filepact_wire.framing import FrameError, FrameReader, InvalidMessage, frame
+from filepact_wire.messages import (
     INTERNAL_ERROR,
     SERVER_CANCELLED,
     Message,
@@ -16,18 +22,12 @@ from filepact.wire.messages import (
     request,
     response,
 )
-from filepact.wire.pending_requests import PendingRequests
-from filepact_diagnostics.lsp.failures import (
-    RequestFailedError,
-    RequestTimeoutError,
-    ServerError,
-    ServerExitedError,
-)
+from filepact_wire.pending_requests import PendingRequests
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from filepact.wire.messages import RequestId
+    from filepact_wire.messages import RequestId
 
 __all__ = ["ClientProtocol"]
 

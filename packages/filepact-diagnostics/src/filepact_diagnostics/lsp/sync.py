@@ -12,10 +12,10 @@ import contextlib
 import time
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from filepact.wire.uris import path_of, uri_of
 from filepact_diagnostics.lsp.documents import FileWatchers, OpenDocuments, SyncProtocol
 from filepact_diagnostics.lsp.failures import ServerError
 from filepact_diagnostics.lsp.spec import beneath
+from filepact_wire.uris import path_of, uri_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Mapping

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from filepact.domain.document import WorkspacePath
 from filepact.errors import FilepactError
-from filepact.wire.uris import uri_of
 from filepact_diagnostics.semantic.tsconfig import read_commented, read_project_files
+from filepact_wire.uris import uri_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 from filepact.domain.document import WorkspacePath
 from filepact.errors import FilepactError, NotFoundError
 from filepact.values import late_logger
-from filepact.wire.uris import uri_of
 from filepact_diagnostics.semantic import receipt_lines
 from filepact_diagnostics.semantic.analysis import ChangeDiagnostics, UpdateResult
 from filepact_diagnostics.semantic.later import PendingDiagnostics
@@ -31,6 +30,7 @@ from filepact_diagnostics.semantic.updates import (
     combine,
     text_changes,
 )
+from filepact_wire.uris import uri_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -16,10 +16,10 @@ from uvicorn import Config, Server
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from filepact.errors import FilepactError, NoChangeError, NotFoundError
-from filepact.wire.pipes import listen
 from filepact_windows.web.access import HEADERS, PageAccess, PageRequest, PageSession
 from filepact_windows.web.elements import document, tag
 from filepact_windows.web.handler import PageAnswer, ReviewHandler
+from filepact_wire.pipes import listen
 
 if TYPE_CHECKING:
     import socket

@@ -8,10 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from filepact.wire import messages
-from filepact.wire.framing import ByteLineReader, read_message
-from filepact.wire.messages import ResponseError
-from filepact.wire.pending_requests import PendingRequests
+from filepact_wire import messages
+from filepact_wire.framing import ByteLineReader, read_message
+from filepact_wire.messages import ResponseError
+from filepact_wire.pending_requests import PendingRequests
 
 
 def test_members_that_are_none_are_not_sent():

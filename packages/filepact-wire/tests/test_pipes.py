@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from filepact.wire.pipes import MessagePipes, listen, stopped_by_signals
+from filepact_wire.pipes import MessagePipes, listen, stopped_by_signals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from filepact.wire.messages import Message
+    from filepact_wire.messages import Message
 
 MESSAGES = 20
 WORKERS = 3

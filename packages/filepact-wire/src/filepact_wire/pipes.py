@@ -21,15 +21,15 @@ from typing import TYPE_CHECKING, Any
 
 from filepact.errors import no_threads
 from filepact.values import begun
-from filepact.wire.framing import MessageReader
-from filepact.wire.messages import ErrorResponse
+from filepact_wire.framing import MessageReader
+from filepact_wire.messages import ErrorResponse
 
 if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Iterator, Sequence
     from typing import Literal
 
-    from filepact.wire.messages import Message
+    from filepact_wire.messages import Message
 
     Wait = Literal["", "disk", "client"]
 

@@ -12,7 +12,7 @@ from codecs import BOM_UTF8
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.values import dataclass, late_regex
-from filepact.wire.messages import (
+from filepact_wire.messages import (
     INVALID_PARAMS,
     INVALID_REQUEST,
     PARSE_ERROR,

@@ -8,7 +8,7 @@ import pytest
 
 from filepact.errors import PathBlockedError
 from filepact.fs.path_form import check_form
-from filepact.wire.uris import path_named, path_of, uri_of
+from filepact_wire.uris import path_named, path_of, uri_of
 
 
 @pytest.mark.parametrize(

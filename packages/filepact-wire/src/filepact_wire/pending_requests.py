@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from filepact.wire.messages import RequestId
+    from filepact_wire.messages import RequestId
 
 __all__ = ["PendingRequests"]
 
