@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import os
+import pkgutil
 import signal
 import tempfile
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
@@ -18,7 +20,7 @@ from filepact.fs.state import who_calls
 from tests.foreign import is_foreign
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
 
 # The same examples on every run and every machine, so that a red test is red for everybody.  No
 # deadline: how long an example takes says more about the machine's other work than about us.
@@ -95,6 +97,9 @@ MEASURED = (
 """Places of the tests whose way through the core is measured: with its branches counted, a test takes half as
 long again, and the others take few ways that these do not."""
 
+COUNTED = pytest.StashKey[bool]()
+"""Whether the branches that a test takes are counted."""
+
 ON_DISK = (
     *(f"tests/{place}/" for place in ("fs", "store", "crash", "properties", "agents")),
     *(f"tests/hostile/test_{what}" for what in ("races", "removals", "special")),
@@ -135,14 +140,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("foreign")
     long = {item.path for item in slow}
     items.sort(key=lambda item: item.path not in long)
+    for item in items:
+        item.stash[COUNTED] = _place(item.path, top).startswith(MEASURED)
     for item in slow:
         # What most of them repeat has been measured, and every line that is counted takes its time.
         mark = item.get_closest_marker("slow")
         if mark is not None and not mark.kwargs.get("measured", False):
-            item.add_marker("no_cover")
-    for item in items:
-        if not _place(item.path, top).startswith(MEASURED):
-            item.add_marker("no_cover")
+            item.stash[COUNTED] = False
     if config.getoption("short"):
         left_out = set(slow)
         items[:] = [item for item in items if item not in left_out]
@@ -153,11 +157,40 @@ def _place(path: Path, top: Path) -> str:
     return path.relative_to(top).as_posix() if path.is_relative_to(top) else ""
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+    """Count no lines while tests are collected, which takes twice as long: only those of the measured modules as such."""
+    if (counter := _counter(session.config)) is not None:
+        for name in session.config.getoption("cov_source"):
+            for module in pkgutil.walk_packages(importlib.import_module(name).__path__, f"{name}."):
+                importlib.import_module(module.name)
+        counter.pause()
+    return (yield)
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.enable()
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Count what a measured test does, with its fixtures."""
+    counter = _counter(item.config) if item.stash.get(COUNTED, False) else None
+    if counter is None:
+        return (yield)
+    counter.resume()
+    try:
+        return (yield)
+    finally:
+        counter.pause()
+
+
+def _counter(config: pytest.Config) -> Any:
+    """What pytest-cov counts with; None where nothing is counted."""
+    return getattr(config.pluginmanager.getplugin("_cov"), "cov_controller", None)
 
 
 @pytest.fixture(autouse=True, scope="session")
