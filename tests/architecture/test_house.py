@@ -11,9 +11,9 @@ from collections import defaultdict
 from tests.architecture.project import HOUSE, MODULES, WINGS, dotted, syntax
 
 MOST_MODULES = 167
-MOST_LINES = 63_315
+MOST_LINES = 63_355
 CORE = ("text", "domain", "fs", "store", "workspace")
-MOST_CORE_LINES = 54_070
+MOST_CORE_LINES = 54_110
 MOST_WING_LINES = {
     "filepact_acp": 10_540,
     "filepact_cli": 6_760,

@@ -379,8 +379,9 @@ def test_something_is_done_while_the_disk_is_waited_for(
             durable=True,
             meanwhile=lambda: order.append("meanwhile"),
         )
+    # The first is put there as where the system cannot do more: many a process has no second.
     ends = "waited" if able else "synchronised"
-    assert order == ["meanwhile", ends] * 3
+    assert order == ["meanwhile", "synchronised", *["meanwhile", ends] * 2]
     database.close()
 
 
@@ -395,6 +396,7 @@ def test_a_failure_of_the_disk_that_was_waited_for_is_told_and_remembered(
         raise OSError(5, "Input/output error")
 
     monkeypatch.setattr(disk, "wait", failing)
+    database.write(lambda tx: tx.run("DELETE FROM root"), durable=True)
     for told in ("Input/output error", "could not be written to its disk"):
         with pytest.raises(StateFailedError, match=told):
             database.write(

@@ -17,6 +17,7 @@ from filepact.domain.operation import Actor, Session
 from filepact.domain.protected import AGENT_LOGS
 from filepact.errors import FilepactError, StaleFileError
 from filepact.fs import watch
+from filepact.fs.path_form import is_beneath
 from filepact.fs.root import Root
 from filepact.workspace import file_snapshot, file_states, observe
 from filepact.workspace.external import ChangeList, ExternalChanges, KnownFileLimits
@@ -1338,6 +1339,34 @@ def later_than(root):
     while probe.stat().st_ctime_ns <= begun + 2 * file_snapshot.COARSE:
         probe.write_text("")
     return begun + file_snapshot.COARSE
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "more"),
+    [
+        ("in", "mine", {("in", "delete"), ("mine", "create")}),
+        ("in/a", "mine", set()),
+        ("a", "in/mine", set()),
+    ],
+)
+def test_both_names_of_what_was_moved_are_nobodys_though_a_call_that_may_not_run_yet_has_one(
+    root, workspace, outside, session, old, new, more
+):
+    """That call would take a file back of which the person has the other name, or remove it."""
+    (root / "in").mkdir()
+    for name in ("a", "in/a", "in/b"):
+        (root / name).write_text(name)
+    outside.resnapshot()
+    (root / old).rename(root / new)
+    moved = [one for one in ("a", "in/a", "in/b") if f"{one}/".startswith(f"{old}/")]
+    nobody = Session("nobody", Actor("program", "unknown"))
+    unnamed = outside.detect(nobody, wanted=lambda path: not is_beneath(path.path, "in"))
+    assert told(unnamed) == {
+        *((one, "delete") for one in moved),
+        *((one.replace(old, new), "create") for one in moved),
+        *more,
+    }
+    assert told(outside.detect(session)) == set()
 
 
 def test_whoever_missed_a_change_relies_on_no_notices_any_more(root, outside, session, monkeypatch):

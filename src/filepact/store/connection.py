@@ -266,7 +266,8 @@ class Database:
 
     def _put_on_disk(self, descriptor: int, meanwhile: Callable[[], None] | None) -> None:
         if meanwhile is not None:
-            if self._disk is not None and self._disk.begin(descriptor):
+            # Who ends after one change would wait for the end of this, some 30 ms, longer than it gains.
+            if self._disk is not None and self._synced >= 0 and self._disk.begin(descriptor):
                 try:
                     meanwhile()
                 finally:

@@ -29,6 +29,7 @@ from filepact.workspace.file_states import (
     KnownContents,
     KnownFileLimits,
     SnapshotStatus,
+    either_end,
     stamps_of,
     unread,
 )
@@ -177,8 +178,7 @@ class ExternalChanges:
             stop: A descriptor that can be read when it is time to end.
             seconds: How long; None for as long as it takes.
         """
-        watched = self._files.descriptors or ()
-        found = wait_for((stop, *watched), seconds)
+        found = wait_for((stop, *(self._files.descriptors or ())), seconds)
         if stop in found:
             return "stopped"
         return "touched" if found and self._files.collect() else "quiet"
@@ -331,7 +331,7 @@ class ExternalChanges:
         Args:
             session: Whose turn it was.
             tool: What the journal calls it; the log has its own word for the usual one.
-            wanted: Whether a file is looked at; others are left to be found by a later look.
+            wanted: Whether a file is looked at, others later; of what was moved, either name will do if it is no agent's.
             span: When; others are left as well.
             approved: Whether a person was asked about what was done.
 
@@ -343,6 +343,7 @@ class ExternalChanges:
             if not self._files.started:
                 return ChangeList()
             some = self._files.differences(span, ignored=bool(session.agent))
+            wanted = wanted if session.agent else either_end(wanted, self._files.ends)
             differing = (one for one in some if wanted(one[0]))
             folders = self._files.folder_differences(span, made=bool(session.agent))
             alone = (one for one in folders if wanted(one.path))

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from itertools import groupby
 from operator import attrgetter
-from posixpath import dirname
+from posixpath import basename, dirname
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from filepact.compression import compress, decompress, packed_size
@@ -35,10 +35,12 @@ __all__ = [
     "KnownFileLimits",
     "SnapshotStatus",
     "SnapshotStore",
+    "either_end",
     "free_among",
     "keep_copy",
     "kept_state",
     "made_before",
+    "moved_ends",
     "packed_bytes",
     "read_state",
     "renamed_state",
@@ -396,6 +398,39 @@ def turned_in(
         for one in span[:2]
     )
     return (later or not span.since) and not late
+
+
+def moved_ends(
+    root: RootId,
+    known: Mapping[str, Stamp],
+    now: Mapping[str, Stamp | None],
+    folders: Container[str],
+) -> dict[WorkspacePath, WorkspacePath]:
+    """The files that were moved, and the folders that have gone with them, each name with the other one.
+
+    Args:
+        root: Where.
+        known: The stamps of files before.
+        now: Those that differ by now, None for what is gone.
+        folders: Those that are there.
+    """
+    came = {one[:3]: name for name, one in now.items() if one and name not in known}
+    found: dict[WorkspacePath, WorkspacePath] = {}
+    for name in now if came else ():
+        old, new = name, came.get(known[name][:3]) if name in known else None
+        while old and new and (old == name or old not in folders):
+            ends = WorkspacePath(root, old), WorkspacePath(root, new)
+            found |= {ends[0]: ends[1], ends[1]: ends[0]}
+            same = basename(old) == basename(new)
+            old, new = (dirname(old), dirname(new)) if same else ("", "")
+    return found
+
+
+def either_end(
+    wanted: Callable[[WorkspacePath], bool], ends: Mapping[WorkspacePath, WorkspacePath]
+) -> Callable[[WorkspacePath], bool]:
+    """Tell whether a file is wanted, by its own name or the other one that it had; those may be filled in meanwhile."""
+    return lambda path: wanted(path) or (path in ends and wanted(ends[path]))
 
 
 def free_among(

@@ -36,6 +36,7 @@ from filepact.workspace.file_states import (
     keep_copy,
     kept_state,
     made_before,
+    moved_ends,
     packed_bytes,
     read_state,
     renamed_state,
@@ -77,6 +78,7 @@ class KnownFiles:
         unwatched: How many files there are behind the most that are known, when they were last counted.
         marks: When marks were made that have not served their purpose.
         newly: Files that were there before they were seen; what they hold has to be read.
+        ends: What was moved, each name with the other one, as of the last look at differences.
     """
 
     def __init__(
@@ -86,6 +88,7 @@ class KnownFiles:
         self.store = store
         self.unwatched = 0
         self.newly: list[tuple[WorkspacePath, Stamp]] = []
+        self.ends: dict[WorkspacePath, WorkspacePath] = {}
         self._went: dict[RootId, set[str]] = {}
         self._former: dict[tuple[RootId, Stamp], WorkspacePath] = {}
         self._attended: dict[Hashable, _Attended] = {}
@@ -127,8 +130,7 @@ class KnownFiles:
 
     def collect(self) -> bool:
         """Take in what was touched, for the next look; whether anything was that may matter."""
-        touched = [snapshot.watcher.collect() for snapshot in self._snapshots.values()]
-        return any(touched)
+        return sum(snapshot.watcher.collect() for snapshot in self._snapshots.values()) > 0
 
     @property
     def descriptors(self) -> tuple[int, ...] | None:
@@ -411,12 +413,14 @@ class KnownFiles:
             ignored: Whether those count that are ignored, and known by their stamps alone.
         """
         since, until, _, claims, made = *span, CallRange(*span[:3])
-        self.newly.clear()
-        self._former.clear()
+        for some in (self.newly, self.ends, self._former):
+            some.clear()
         for root in self._guard.roots:
             _, suspects = self._look(root, lambda: False, keep=True, hidden=True)
             there = {one.inode: (name, one) for name, one in suspects.stamps.items() if one}
-            known = self._snapshots[root.path].stamps
+            snapshot = self._snapshots[root.path]
+            known = snapshot.stamps
+            self.ends |= moved_ends(root.path, known, suspects.stamps, snapshot.there)
             # What lies in a folder that was moved has its old times still.
             brought: dict[Stamp | None, str] = {known[x]: x for x in suspects.stamps if x in known}
             others = [x for x in suspects.stamps if x in known and known[x] != suspects.stamps[x]]
