@@ -16,6 +16,7 @@ import filepact_diagnostics
 import filepact_fleet
 import filepact_gateway
 import filepact_hooks
+import filepact_index
 import filepact_mcp
 import filepact_run
 import filepact_setup
@@ -32,6 +33,7 @@ WINGS = tuple(
         filepact_fleet,
         filepact_gateway,
         filepact_hooks,
+        filepact_index,
         filepact_mcp,
         filepact_run,
         filepact_setup,

@@ -335,6 +335,13 @@ ALLOWED: dict[str, dict[str, str]] = {
         "os.path.realpath": "the repository that a person names; names only",
         "shutil.which": "where Git is",
     },
+    "filepact_index.index_file": dict.fromkeys(
+        (
+            *("mmap.", "open", "os."),
+            *(f"pathlib.Path().{name}" for name in ("lstat", "mkdir", "unlink")),
+        ),
+        STATE,
+    ),
     "filepact_run.inside": dict.fromkeys(
         (
             *("open", "os", "os."),

@@ -18,10 +18,10 @@ from filepact.fs.root import Root
 from filepact.fs.walk import TreeReader
 from filepact.workspace.find import find_files
 from filepact.workspace.guard import Guard
-from filepact.workspace.name_index import NameIndex
 from filepact_hooks.call_files import files_of
 from filepact_hooks.call_rules import CallJudge
 from filepact_hooks.tool_call import read_tool_call
+from filepact_index.name_index import NameIndex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

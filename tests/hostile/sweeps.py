@@ -57,7 +57,7 @@ _TESTS = (
     "tests/text/test_raw_bytes.py",
     "tests/tools/test_server_edits.py",
     "tests/workspace/test_external.py",
-    "tests/workspace/test_search_index.py",
+    "packages/filepact-index/tests/test_search_index.py",
     "tests/workspace/test_selected_undo.py",
 )
 

@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from unittest.mock import patch
 
@@ -26,7 +27,7 @@ from filepact.errors import SearchFailedError
 from filepact.fs.trigrams import TrigramIndex
 from filepact.text.query import Query
 from filepact.values import replace
-from filepact.workspace import search_index, text_index
+from filepact_index import open_indexes, search_index, text_index
 from tests.fs.test_trigrams import ATOMS
 from tests.properties.tree_changes import (
     disturbed,
@@ -174,7 +175,7 @@ def opened(folder):
 
 
 def fill(workspace, shared_by=""):
-    workspace.keep_search_index(shared_by=shared_by)
+    workspace.keep_search_index(partial(open_indexes, shared_by=shared_by))
     reader(workspace).find(".", "**/*", limit=1)
     workspace._indexes.settle()
 

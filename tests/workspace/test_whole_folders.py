@@ -15,6 +15,7 @@ from filepact.fs import atomic
 from filepact.tools.registry import CallContext
 from filepact.workspace import folders
 from filepact.workspace.selection import Selection
+from filepact_index import open_indexes
 from tests.workspace.acting import edit
 
 if TYPE_CHECKING:
@@ -237,7 +238,7 @@ def test_what_an_editor_shows_is_moved_by_itself(root: Path, workspace: Workspac
 def test_what_is_searched_and_read_afterwards_is_there_by_its_new_name(
     root: Path, workspace: Workspace
 ) -> None:
-    workspace.keep_search_index()
+    workspace.keep_search_index(open_indexes)
     box = open_toolbox(workspace, own=True)
 
     def asked(tool: str, **sent: str) -> str:

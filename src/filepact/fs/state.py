@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from filepact.domain.document import RootId
     from filepact.domain.person import Caller
-    from filepact.fs.index_file import IndexFile
-    from filepact.fs.root import Root
 
 __all__ = [
     "NAME",
@@ -123,12 +121,6 @@ class StateFolder:
     def audit(self) -> str:
         """The folder of the audit log."""
         return audit_in(self.path)
-
-    def index_of(self, version: str, root: Root) -> IndexFile:
-        """The file in which servers of one version leave the search index of a root to others."""
-        from filepact.fs.index_file import IndexFile  # noqa: PLC0415 - only searches need it
-
-        return IndexFile(os.path.join(self.path, "indexes"), root, self.locks, version)
 
     def snapshot(self, roots: Iterable[RootId]) -> str:
         """The path of the file that keeps a snapshot of some roots, in their order."""

@@ -17,7 +17,7 @@ from filepact.values import dataclass, field
 from filepact.workspace.find import ALL_SEARCHED, SkippedFiles, unsearched
 from filepact.workspace.match_lines import MatchLine, guarded_line, lines_of, matches_at, spans_in
 from filepact.workspace.read_ahead import GroupReader
-from filepact.workspace.search_index import FILE_LIMIT, NO_INDEX
+from filepact.workspace.search import FILE_LIMIT, NO_INDEX
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from filepact.text.query import Query, QueryMatch
     from filepact.workspace.match_lines import MatchSpan
     from filepact.workspace.read_ahead import Read
-    from filepact.workspace.search_index import RootSearch
-    from filepact.workspace.text_index import KnownTexts
+    from filepact.workspace.search import KnownTexts, RootSearch
 
 __all__ = ["FILE_LIMIT", "FileMatches", "GrepMode", "MatchLine", "TextSearchResult", "grep"]
 

@@ -27,7 +27,7 @@ from filepact.workspace.excerpt import excerpt_of, stream_excerpt, stream_window
 from filepact.workspace.find import find_files, tree
 from filepact.workspace.grep import grep
 from filepact.workspace.location import alike_note, check_is_file, not_there
-from filepact.workspace.search_index import NO_INDEX
+from filepact.workspace.search import NO_INDEX
 from filepact.workspace.target import proposed_gone
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from filepact.workspace.pending import ProposalFile
     from filepact.workspace.permission_log import PermissionLog
     from filepact.workspace.read_tracker import KnownTextCache, Span
-    from filepact.workspace.search_index import RootSearch, SearchIndexes
+    from filepact.workspace.search import RootSearch, SearchIndexes
 
 __all__ = ["ByteExcerpt", "Reader"]
 

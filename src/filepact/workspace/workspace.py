@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from filepact.workspace.read_tracker import KnownTextWriter
     from filepact.workspace.reader import Reader
     from filepact.workspace.receipt import ChangeDiff
-    from filepact.workspace.search_index import SearchIndexes
+    from filepact.workspace.search import OpenIndexes, SearchIndexes
     from filepact.workspace.selection import Place, Turns
     from filepact.workspace.writer import ChangePublisher
 
@@ -134,7 +134,7 @@ class Workspace:
         self._plans = UndoExecutor(
             *(guard, store, self._waiting, state), fitting=self._fitting, writer=self._writer
         )
-        self._remembers: str | None = None
+        self._open_indexes: OpenIndexes | None = None
         self._indexes: SearchIndexes | None = None
         self._making = threading.Lock()
         self.recovery = Recovery(store, state, guard.root_of, self.show, self.approving.renew)
@@ -238,25 +238,18 @@ class Workspace:
             deadline=deadline,
             progress=progress,
             page=page,
-            indexes=self._search_indexes if self._remembers is not None else None,
+            indexes=self._open_indexes and partial(self._search_indexes, self._open_indexes),
         )
 
-    def keep_search_index(self, *, shared_by: str = "") -> None:
-        """Remember what files hold, from the first search on, for the searches that come; for servers.
+    def keep_search_index(self, opened: OpenIndexes) -> None:
+        """Remember what files hold, from the first search on, for the searches that come; for servers."""
+        self._open_indexes = opened
 
-        Args:
-            shared_by: Version of the servers to which it is left in the state folder; empty to leave it to none.
-        """
-        self._remembers = shared_by
-
-    def _search_indexes(self) -> SearchIndexes:
+    def _search_indexes(self, opened: OpenIndexes) -> SearchIndexes:
         """The search indexes, made with the first search."""
-        from filepact.workspace.search_index import SearchIndexes  # noqa: PLC0415 - as the reader
-
         with self._making:
-            known = self.guard, self._documents.given_in, self._state.locks
-            keep = partial(self._state.index_of, self._remembers) if self._remembers else None
-            self._indexes = self._indexes or SearchIndexes(*known, keep)
+            known = self.guard, self._documents.given_in, self._state
+            self._indexes = self._indexes or opened(*known)
             return self._indexes
 
     # -- changing -------------------------------------------------------------------------

@@ -35,7 +35,7 @@ __all__ = ["instructions", "mcp", "shortened"]
 _LATER: Final = (
     *("re2", "regex", "pydantic", "logging", "concurrent.futures.thread", "filepact.compression"),
     *("filepact.workspace.workspace", "filepact.store.known_texts", "filepact.tools.engine"),
-    *("filepact.text.locate", "filepact.text.patch", "filepact.workspace.search_index"),
+    *("filepact.text.locate", "filepact.text.patch", "filepact_index.search_index"),
     *(() if sys.version_info >= (3, 14) else ("backports.zstd",)),
     "filepact.fs.audit_file",
 )
@@ -108,8 +108,11 @@ def mcp(arguments: Namespace, _screen: Terminal) -> None:
             return found
 
         def open_tools() -> Toolset:
+            from filepact_index import open_indexes  # noqa: PLC0415 - not for the first answer
+
             workspace = folders.workspace()
-            workspace.keep_search_index(shared_by=VERSION if settings.server.shared_index else "")
+            shared_by = VERSION if settings.server.shared_index else ""
+            workspace.keep_search_index(partial(open_indexes, shared_by=shared_by))
             if of_solution:
                 tools: Toolset = diagnostics.solution(workspace, judge(), name=solution, **shown)
             else:

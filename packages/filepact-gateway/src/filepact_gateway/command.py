@@ -8,6 +8,7 @@ import os
 import secrets
 import sys
 from contextlib import ExitStack
+from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,7 @@ from filepact_gateway.requests import RequestChecks
 from filepact_gateway.server import GatewaySockets, GatewayWorker, WorkerPipes, listen, run_workers
 from filepact_gateway.settings import GatewaySettings, RealmAccess
 from filepact_gateway.tokens import SessionTokens, TokenFile
+from filepact_index import open_indexes
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -154,7 +156,8 @@ def _realms(
 ) -> Realms:
     def opened(folders: tuple[str, ...], mode: Mode) -> Workspace:
         workspace = open_workspace(folders, state_dir=state, mode=mode, settings=settings)
-        workspace.keep_search_index(shared_by=VERSION if settings.server.shared_index else "")
+        shared_by = VERSION if settings.server.shared_index else ""
+        workspace.keep_search_index(partial(open_indexes, shared_by=shared_by))
         return workspace
 
     def tools(workspace: Workspace, access: RealmAccess) -> Toolset:

@@ -9,21 +9,22 @@ import threading
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
-from filepact.fs.index_file import STAMP, IndexRecord
 from filepact.fs.trigrams import NO_TEXT, TrigramIndex
 from filepact.workspace.documents import EDITORCONFIG
+from filepact.workspace.search import KnownTexts
+from filepact_index.index_file import STAMP, IndexRecord
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from filepact.fs.trigrams import TrigramImage
     from filepact.text.literals import Needs
-    from filepact.workspace.name_index import IndexChanges
-    from filepact.workspace.name_views import FileList
+    from filepact_index.name_index import IndexChanges
+    from filepact_index.name_views import FileList
 
-__all__ = ["KnownTexts", "TextIndex"]
+__all__ = ["TextIndex"]
 
 _BUDGET: Final = 64 << 20
 _FEW: Final = 2_000
@@ -41,26 +42,6 @@ _INODE: Final = (1 << 64) - 1  # the library in C has them with a sign
 MakeTrigrams = Callable[..., TrigramIndex | None]
 _Stamp = tuple[int, ...]
 """Inode, size and both times of a file, as `Root.glance` has them."""
-
-
-class KnownTexts(NamedTuple):
-    """The index of texts for one search.
-
-    Attributes:
-        look: The files that may match, in path order.
-        sure: Whether the text of a file is known.
-        recoded: Those whose text is not what their bytes are.
-        same: Whether it is of a file with this stamp.
-        passed: How many of the others are texts.
-        binary: How many of them are none.
-    """
-
-    look: list[str]
-    sure: Callable[[str], bool]
-    recoded: Collection[str]
-    same: Callable[[str, _Stamp], bool]
-    passed: int
-    binary: int
 
 
 class TextIndex:

@@ -15,10 +15,10 @@ from filepact.fs import inotify
 from filepact.fs.root import Root
 from filepact.fs.trigrams import TrigramIndex
 from filepact.text.query import Query
-from filepact.workspace import name_index, search_index, text_index
-from filepact.workspace.name_index import IndexChanges
-from filepact.workspace.name_views import FileList
-from filepact.workspace.text_index import TextIndex
+from filepact_index import name_index, open_indexes, search_index, text_index
+from filepact_index.name_index import IndexChanges
+from filepact_index.name_views import FileList
+from filepact_index.text_index import TextIndex
 from tests.hostile.sweeps import often
 from tests.needs import MOUNTS, NOTICES
 from tests.properties.index_histories import (
@@ -42,7 +42,7 @@ def indexed(open_here):
 
     def start(**options):
         workspace = open_here(**options)
-        workspace.keep_search_index()
+        workspace.keep_search_index(open_indexes)
         reader(workspace).find(".", "**/*", limit=1)
         workspace._indexes.settle()
         return workspace
@@ -288,7 +288,7 @@ def test_lost_notices_empty_the_table_until_it_is_made_anew(indexed, root, monke
 def test_a_search_does_not_wait_for_the_names_to_be_listed(open_here, root, monkeypatch):
     plant(root, random.Random(9))
     workspace = open_here()
-    workspace.keep_search_index()
+    workspace.keep_search_index(open_indexes)
     listing, go_on = threading.Event(), threading.Event()
     plain = name_index.list_folder
 
@@ -439,7 +439,7 @@ def test_servers_of_one_root_watch_no_more_than_half_of_what_a_user_may_watch(
     plant(root, random.Random(4))
     workspaces = [open_here() for _ in range(3)]
     for one in workspaces:
-        one.keep_search_index()
+        one.keep_search_index(open_indexes)
         check(one)
         one._indexes.settle()
     tables = [known(one).names for one in workspaces]

@@ -10,17 +10,18 @@ import subprocess
 import sys
 import threading
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from filepact.config.settings import parse_settings
-from filepact.fs.index_file import IndexFile
 from filepact.fs.locks import FileLocks
 from filepact.fs.root import Root
 from filepact.fs.trigrams import TrigramIndex
 from filepact.text.query import Query
-from filepact.workspace import search_index, text_index
+from filepact_index import open_indexes, search_index, text_index
+from filepact_index.index_file import IndexFile
 from tests.faces.small_server import wait_for
 from tests.needs import NOTICES
 from tests.properties.index_histories import ODD_FILES, check, plant, reader
@@ -57,7 +58,7 @@ def serve(open_here, root):
 
     def start(**options):
         workspace = open_here(**options)
-        workspace.keep_search_index(shared_by="1")
+        workspace.keep_search_index(partial(open_indexes, shared_by="1"))
         return workspace
 
     return start
@@ -216,7 +217,7 @@ def test_a_file_that_was_written_just_before_it_was_read_is_read_again(
     plant(root, random.Random(3))
     monkeypatch.setattr(text_index, "_RACY_NANOSECONDS", 3_600_000_000_000)
     left()
-    monkeypatch.setattr(search_index.SearchIndexes, "_put_all", lambda *_: False)
+    monkeypatch.setattr(search_index.RootIndexes, "_put_all", lambda *_: False)
     workspace = serve()
     assert look(workspace) is not None
     assert known(workspace) == []
@@ -302,7 +303,7 @@ def test_a_server_of_another_version_has_a_file_of_its_own(open_here, left, root
     plant(root, random.Random(18))
     left()
     workspace = open_here()
-    workspace.keep_search_index(shared_by="2")
+    workspace.keep_search_index(partial(open_indexes, shared_by="2"))
     look(workspace)
     assert store.load() is not None
     assert kept(workspace).load() is not None
@@ -328,8 +329,10 @@ def test_another_folder_in_the_place_of_the_root_is_another_root(serve, left, ro
 
 WRITER = """
 import os, signal, sys
-from filepact.fs import index_file
-from filepact.workspace import search_index, text_index
+from functools import partial
+from filepact_index import open_indexes
+from filepact_index import index_file
+from filepact_index import search_index, text_index
 from filepact.app import open_workspace
 from filepact.config.settings import Settings
 from tests.properties.index_histories import reader
@@ -345,7 +348,7 @@ def write(descriptor, data):
     return plain(descriptor, data)
 index_file.os.write = write
 workspace = open_workspace(sys.argv[1], state_dir=sys.argv[2], settings=Settings())
-workspace.keep_search_index(shared_by="1")
+workspace.keep_search_index(partial(open_indexes, shared_by="1"))
 reader(workspace).find(".", "**/*", limit=1)
 workspace._indexes.settle()
 """
@@ -357,7 +360,7 @@ def test_a_server_that_was_killed_while_it_wrote_leaves_nothing_half(serve, root
     for writes in (0, 3):
         done = subprocess.run(
             [sys.executable, "-c", WRITER, root, tmp_path / "state", str(writes)],
-            cwd=Path(__file__).parents[2],
+            cwd=Path(__file__).parents[3],
             check=False,
         )
         assert done.returncode == -signal.SIGKILL
@@ -462,7 +465,7 @@ def test_who_does_not_want_that_has_no_file(open_here, root, tmp_path):
     plant(root, random.Random(17))
     rest(root)
     workspace = open_here()
-    workspace.keep_search_index()
+    workspace.keep_search_index(open_indexes)
     look(workspace)
     assert known(workspace)
     assert not (tmp_path / "state" / "indexes").exists()

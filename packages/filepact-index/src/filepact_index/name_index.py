@@ -20,7 +20,7 @@ from filepact.fs.folder_entries import MAX_ENTRIES, list_folder, opened_folder
 from filepact.fs.inotify import InotifyWatcher, WatcherLimit
 from filepact.fs.walk import MAX_DEPTH, TreeReader
 from filepact.text.gitignore import IgnoreRuleSet
-from filepact.workspace.name_views import NameSelection
+from filepact_index.name_views import NameSelection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from filepact.fs.inotify import FileEvents
     from filepact.fs.root import Root
     from filepact.fs.work_trees import WorkTreeIndex
-    from filepact.workspace.name_views import FileList
+    from filepact_index.name_views import FileList
 
 T = TypeVar("T")
 _TreeStamp = tuple[tuple[int, ...] | None, ...]

@@ -13,8 +13,8 @@ from filepact.domain.policy import EntryFilter
 from filepact.fs.inotify import InotifyWatcher
 from filepact.fs.root import Root
 from filepact.fs.walk import TreeReader
-from filepact.workspace import name_index
-from filepact.workspace.name_index import NameIndex
+from filepact_index import name_index
+from filepact_index.name_index import NameIndex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator

@@ -22,8 +22,9 @@ from filepact.fs.walk import Entry, EntryList, FileRecord, TreeReader, open_batc
 from filepact.text.query import searchable
 from filepact.text.secrets import holds_private_key
 from filepact.values import begun
-from filepact.workspace.name_index import NameIndex
-from filepact.workspace.text_index import KnownTexts, TextIndex
+from filepact.workspace.search import FILE_LIMIT, RootSearch
+from filepact_index.name_index import NameIndex
+from filepact_index.text_index import TextIndex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
@@ -31,20 +32,18 @@ if TYPE_CHECKING:
 
     from filepact.domain.document import RootId
     from filepact.domain.policy import EntryFilter
-    from filepact.fs.index_file import IndexFile
     from filepact.fs.locks import FileLocks
     from filepact.fs.root import Root
     from filepact.text.codec import NamedEncoding
     from filepact.text.literals import Needs
     from filepact.workspace.guard import Guard
-    from filepact.workspace.name_views import FileList
+    from filepact.workspace.search import KnownTexts
+    from filepact_index.index_file import IndexFile
+    from filepact_index.name_views import FileList
 
 T = TypeVar("T")
 
-__all__ = ["FILE_LIMIT", "NO_INDEX", "RootSearch", "SearchIndexes"]
-
-FILE_LIMIT: Final = 64 << 20
-"""Largest file that is searched, in bytes."""
+__all__ = ["IndexSearch", "RootIndexes"]
 
 _STEP_SECONDS: Final = 0.02
 _PAUSE_SECONDS: Final = 0.005
@@ -67,8 +66,8 @@ _IDLE_SECONDS: Final = 900.0
 """After so long without a search nothing is known any more."""
 
 
-class RootSearch:
-    """The view of a root that one search has, from the moment it began.
+class IndexSearch(RootSearch):
+    """The view of a root of which something is known.
 
     Args:
         names: The names; None where the disk has to be walked.
@@ -89,19 +88,13 @@ class RootSearch:
         cancelled: Callable[[], bool],
         progress: Callable[[int, str], None] = lambda _seen, _path: None,
     ) -> TreeReader:
-        """A walk through a folder; arguments as for `TreeReader`."""
         if self._names is not None:
             known = self._names.walk(base, allow, max_depth=max_depth, cancelled=cancelled)
             if known is not None:
                 return known
-        return TreeReader(
-            root,
-            base,
-            allow=allow,
-            max_depth=max_depth,
-            ahead=True,
-            cancelled=cancelled,
-            progress=progress,
+        walk = super().walk
+        return walk(
+            root, base, allow=allow, max_depth=max_depth, cancelled=cancelled, progress=progress
         )
 
     def answer(
@@ -112,7 +105,6 @@ class RootSearch:
         make: Callable[[], T],
         lasts: Callable[[T], bool],
     ) -> T:
-        """An answer about names; as of `NameIndex`, if something is ``asked`` that can be compared."""
         if self._names is None or asked is None:
             return make()
         return self._names.answer(base, allow, asked, make, lasts)
@@ -120,21 +112,8 @@ class RootSearch:
     def known(
         self, base: str, allow: EntryFilter, glob: str, needs: Needs, held: Collection[str]
     ) -> KnownTexts | None:
-        """The index of texts; None where there is none.
-
-        Args:
-            base: As of the walk.
-            allow: As of the walk.
-            glob: Which files below the base are searched.
-            needs: The literals that a text must hold to match.
-            held: Files of which something else than the disk is searched.
-        """
         files = None if self._names is None else self._names.files(base, allow, glob)
         return None if files is None else self._texts.known(files, needs, held)
-
-
-NO_INDEX: Final = RootSearch(None, TextIndex(lambda: None))
-"""What is known where nothing is."""
 
 
 class _RootIndex:
@@ -192,7 +171,7 @@ class _RootIndex:
             return True
 
 
-class SearchIndexes:
+class RootIndexes:
     """The search indexes of all roots, filled by one thread in the background.
 
     Args:
@@ -237,7 +216,7 @@ class SearchIndexes:
             one.texts.close()
 
     @contextmanager
-    def search(self, root: Root) -> Iterator[RootSearch]:
+    def search(self, root: Root) -> Iterator[IndexSearch]:
         """The view of a root for one search; nothing is filled while it lasts."""
         with self._changed:
             self._searching += 1
@@ -247,7 +226,7 @@ class SearchIndexes:
                 index = self._roots[root.path] = _RootIndex(root, self._locks, kept)
         try:
             ready = index.names.ready and index.refresh()
-            yield RootSearch(index.names if ready else None, index.texts)
+            yield IndexSearch(index.names if ready else None, index.texts)
         finally:
             with self._changed:
                 self._searching -= 1
