@@ -11,9 +11,9 @@ from collections import defaultdict
 from tests.architecture.project import HOUSE, MODULES, WINGS, dotted, syntax
 
 MOST_MODULES = 163
-MOST_LINES = 61_555
+MOST_LINES = 61_650
 CORE = ("text", "domain", "fs", "store", "workspace")
-MOST_CORE_LINES = 52_300
+MOST_CORE_LINES = 52_405
 MOST_WING_LINES = {
     "filepact_acp": 10_540,
     "filepact_cli": 6_760,
