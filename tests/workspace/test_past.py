@@ -9,7 +9,7 @@ import pytest
 
 from filepact.domain.operation import Actor, Approval, Session
 from filepact.errors import FilepactError
-from filepact.workspace.history import SessionLimit
+from filepact.workspace.pending import SessionLimit
 from tests.workspace.acting import edit, read, write
 
 if TYPE_CHECKING:

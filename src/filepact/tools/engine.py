@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from filepact.domain.operation import Operation, Session
     from filepact.tools.answers import CallContext
     from filepact.tools.registry import TakenBack
+    from filepact.workspace.documents import DocumentCache
     from filepact.workspace.draft import Draft
     from filepact.workspace.history import SessionHistory
     from filepact.workspace.pending import SessionEvent
@@ -88,6 +90,11 @@ class ChangeJudge(Protocol):
         Raises:
             NewErrorsError: The change would bring errors, and these are refused.
         """
+
+    def check_undo(
+        self, past: SessionHistory, call: CallContext, changes: ChangeSet, versions: DocumentCache
+    ) -> str:
+        """As `check` of what an agent takes back; the rule by which a person is asked, empty for none."""
 
     def note_before(self, draft: Draft, call: CallContext) -> float | None:
         """Keep what cannot be asked after a change; seconds that are left for asking then, or None for all."""
@@ -233,12 +240,20 @@ class WorkspaceEngine(EngineEvents):
             if self._semantics is not None and self._semantics.mode != "off":
                 summary = self._semantics.turn_summary
                 past.errors = lambda: summary(session=call.session, cancelled=call.cancelled)
+            past.judge = partial(self._judge_undo, past, call)
             return past
         if self._workspace.audit is not None:
             self._workspace.audit.hold()
         return self._workspace.reader(
             call.session, deadline=call.deadline, progress=call.progress, page=call.page
         )
+
+    def _judge_undo(
+        self, past: SessionHistory, call: CallContext, changes: ChangeSet, versions: DocumentCache
+    ) -> str:
+        judge = self._judging()
+        known = judge is not None and judge.concerns(changes)
+        return judge.check_undo(past, call, changes, versions) if judge and known else ""
 
     def draft(self, call: CallContext, tool: str) -> Draft:
         """The port of a tool that changes files."""

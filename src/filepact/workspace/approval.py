@@ -41,8 +41,10 @@ if TYPE_CHECKING:
     from filepact.workspace.session_approvals import SessionApprovals
     from filepact.workspace.writer import ChangeWriter
 
-__all__ = ["Approvals", "ChangedFile"]
+__all__ = ["UNCHECKED", "Approvals", "ChangedFile"]
 
+UNCHECKED: Final = "not checked for new errors"
+"""Stands for a rule where new errors are refused, and nobody could look for them."""
 _TRIES: Final = 3
 
 

@@ -6,9 +6,7 @@ did is not in its view, not even what they changed.
 
 from __future__ import annotations
 
-import time
 from contextlib import suppress
-from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.domain.change import FileChange
@@ -39,47 +37,29 @@ from filepact.workspace.writer import ChangeWriter, KeptFiles, left_files
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from filepact.domain.change import ChangeSet
     from filepact.domain.document import RootId, WorkspacePath
     from filepact.domain.operation import Operation
     from filepact.domain.policy import Rule
     from filepact.fs.state import StateFolder
+    from filepact.workspace.documents import DocumentCache
     from filepact.workspace.guard import Guard
     from filepact.workspace.journal import JournalStore
-    from filepact.workspace.pending import PendingProposals
+    from filepact.workspace.pending import PendingProposals, SessionLimit
     from filepact.workspace.rebase import Conflicts, Rebase, RebaseResult
     from filepact.workspace.undo_plan import UndoChange
 
     Agrees = Callable[[UndoChange], bool]
     """Asks a person whether a plan that is in doubt is what they mean."""
+    Judges = Callable[[ChangeSet, DocumentCache], str]
+    """Says by what a person is asked about what would go back; empty for nothing."""
 
 
-__all__ = ["SessionHistory", "SessionLimit", "UndoExecutor"]
+__all__ = ["SessionHistory", "UndoExecutor"]
 
-_STEP: Final = 0.2
 _DECIDED: Final = 10
 _FAR: Final = 20  # operations that are named as a way on
 _LISTED: Final = "history with action log lists what you changed, and what of it is undone."
-
-
-class SessionLimit:
-    """Bounds how many sessions wait for a person at the same time; further ones do not wait."""
-
-    def __init__(self, most: int = 2) -> None:
-        self._room = BoundedSemaphore(most)
-
-    def wait(self, seconds: float, over: Callable[[], bool], cancelled: Callable[[], bool]) -> None:
-        """Wait until something is over, nobody wants to know any more, or the time has passed."""
-        if not self._room.acquire(blocking=False):
-            return
-        try:
-            until = time.monotonic() + seconds
-            while not over() and not cancelled():
-                left = until - time.monotonic()
-                if left <= 0:
-                    return
-                time.sleep(min(_STEP, left))
-        finally:
-            self._room.release()
 
 
 class UndoExecutor:
@@ -115,6 +95,7 @@ class UndoExecutor:
         dry_run: bool,
         preview: bool,
         partly: bool = False,
+        judge: Judges | None = None,
     ) -> Receipt:
         """Carry out for an agent what was planned: where a change would wait, this waits too.
 
@@ -125,14 +106,18 @@ class UndoExecutor:
         rule = rule or "preview mode" * preview
         check_free(self._waiting.of(session), plan.changes.paths, self._writer.show)
         check_moved(self._guard, session.agent, plan.changes)
+
+        def asks(fitted: RebaseResult, rule: str) -> str:
+            if (
+                rule and not preview
+            ):  # That went by names alone, and what is harmless does not wait.
+                rule = rules_on(self._guard, fitted.changes, fitted.contents, agent=session.agent)
+            versions = self._writer.versions(fitted.contents.__getitem__)
+            said = judge(fitted.changes, versions) if judge else ""
+            return ", ".join(dict.fromkeys(filter(None, (*rule.split(", "), said))))
+
         return self.carry_out(
-            plan,
-            session,
-            deadline,
-            dry_run=dry_run,
-            rule=rule,
-            judged=not preview,
-            partly=partly,
+            plan, session, deadline, dry_run=dry_run, rule=rule, partly=partly, asks=asks
         )
 
     def carry_out(
@@ -143,9 +128,9 @@ class UndoExecutor:
         *,
         dry_run: bool,
         rule: str = "",
-        judged: bool = False,
         partly: bool = False,
         agrees: Agrees | None = None,
+        asks: Callable[[RebaseResult, str], str] | None = None,
     ) -> Receipt:
         """Carry out what was planned, or only show it; where rules want a person's word, it waits.
 
@@ -155,9 +140,9 @@ class UndoExecutor:
             deadline: When it has to be over.
             dry_run: Whether it is only shown.
             rule: What wants a person's word, if anything does.
-            judged: Whether that goes by names alone, so that what is harmless does not wait.
             partly: Whether files that cannot go back are left, and the others go.
             agrees: Asks a person where the plan is in doubt; None where nobody can be asked.
+            asks: What wants their word for what fits the files; is told what wants it by now.
 
         Raises:
             InvalidParamsError: The plan is in doubt, and nobody can be asked.
@@ -209,9 +194,7 @@ class UndoExecutor:
                 left = left_files(self._writer.show, conflicts, part.unable)
                 said = (f"left as it is: {one.reason}" for one in left)
                 fitted = replace(fitted, notes=(*fitted.notes, *said))
-                if judged and rule:
-                    made = fitted.changes, fitted.contents
-                    rule = rules_on(self._guard, *made, agent=session.agent)
+                rule = asks(fitted, rule) if asks else rule
                 proposal = replace(
                     new_proposal(session, whole.tool or whole.kind, part.summary, fitted.changes),
                     rule=rule,
@@ -338,7 +321,8 @@ class UndoExecutor:
             roots = tuple({path.root for path in conflicts})
             both = plan_selection(self._store, roots, Selection(tuple(ids)))
             still: Conflicts = {}
-            self._fitting.fit_all((both.changes, *both.earlier), _hides_nothing, FOREVER, still)
+            steps = both.changes, *both.earlier
+            self._fitting.fit_all(steps, lambda _path, _held: False, FOREVER, still)
         except FilepactError:
             return False
         return not still
@@ -388,20 +372,12 @@ class UndoExecutor:
         return ids, left
 
 
-def _hides_nothing(_path: WorkspacePath, _held: object) -> bool:
-    return False
-
-
 def _span(seconds: float) -> str:
     """How long something took, in its largest unit."""
     for unit, letter in ((86_400, "d"), (3_600, "h"), (60, "min")):
         if seconds >= unit:
             return f"{seconds // unit:.0f} {letter}"
     return f"{max(seconds, 0):.0f} s"
-
-
-def _not_known() -> str:
-    return "No language server knows what you changed."
 
 
 class SessionHistory:
@@ -421,6 +397,8 @@ class SessionHistory:
 
     Attributes:
         errors: Says which new errors this turn has brought, as far as somebody knows.
+        judge: As for `UndoExecutor.go_back`; None for nobody.
+        confirm: Is told what came of that.
     """
 
     def __init__(  # noqa: PLR0913 - the parts of an engine, by name
@@ -447,7 +425,9 @@ class SessionHistory:
         self._session = session
         self._patience = patience
         self._cancelled = cancelled
-        self.errors: Callable[[], str] = _not_known
+        self.errors: Callable[[], str] = lambda: "No language server knows what you changed."
+        self.judge: Judges | None = None
+        self.confirm: Callable[[Receipt], object] = bool
 
     def diff(self, change: Operation | Proposal) -> str:
         """The diff of a change, as the session may see it."""
@@ -535,14 +515,17 @@ class SessionHistory:
         return (*self._open(), *done[: -_DECIDED - 1 : -1])
 
     def _go_back(self, plan: UndoChange, *, dry_run: bool, partly: bool) -> Receipt:
-        return self._plans.go_back(
+        receipt = self._plans.go_back(
             plan,
             self._session,
             self._deadline,
             dry_run=dry_run,
             preview=self._preview,
             partly=partly,
+            judge=None if dry_run else self.judge,
         )
+        self.confirm(receipt)
+        return receipt
 
     def _open(self) -> tuple[Proposal, ...]:
         return self._store.proposals(session=self._session)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import itertools
 import threading
+import time
 from contextlib import suppress
 from functools import partial
-from threading import Lock
+from threading import BoundedSemaphore, Lock
 from typing import TYPE_CHECKING, Final
 
 from filepact.domain.document import Document, WorkspacePath
@@ -38,10 +39,12 @@ __all__ = [
     "ProposalFiles",
     "SessionEvent",
     "SessionEvents",
+    "SessionLimit",
     "check_free",
 ]
 
 _MOST = 200
+_STEP: Final = 0.2
 _TAKEN_BACK = "taken back by its author"
 _DAY = 86_400.0
 
@@ -509,3 +512,24 @@ class SessionEvents:
             rest = [one for one in self._waiting.pop(session, ()) if one.key not in about]
             if rest:
                 self._waiting[session] = rest
+
+
+class SessionLimit:
+    """Bounds how many sessions wait for a person at the same time; further ones do not wait."""
+
+    def __init__(self, most: int = 2) -> None:
+        self._room = BoundedSemaphore(most)
+
+    def wait(self, seconds: float, over: Callable[[], bool], cancelled: Callable[[], bool]) -> None:
+        """Wait until something is over, nobody wants to know any more, or the time has passed."""
+        if not self._room.acquire(blocking=False):
+            return
+        try:
+            until = time.monotonic() + seconds
+            while not over() and not cancelled():
+                left = until - time.monotonic()
+                if left <= 0:
+                    return
+                time.sleep(min(_STEP, left))
+        finally:
+            self._room.release()

@@ -21,9 +21,9 @@ from filepact.workspace.documents import Documents, EncodingSettings
 from filepact.workspace.draft import Draft
 from filepact.workspace.editors import BufferWriter, Editors
 from filepact.workspace.external import ExternalChanges
-from filepact.workspace.history import SessionHistory, SessionLimit, UndoExecutor
+from filepact.workspace.history import SessionHistory, UndoExecutor
 from filepact.workspace.journal import new_proposal
-from filepact.workspace.pending import PendingProposals
+from filepact.workspace.pending import PendingProposals, SessionLimit
 from filepact.workspace.permission_log import PermissionLog
 from filepact.workspace.read_tracker import KnownTextCache
 from filepact.workspace.rebase import Rebase, RebaseResult

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from filepact.errors import NewErrorsError, NotJudgedError
+from filepact.errors import FilepactError, NewErrorsError, NotJudgedError
+from filepact.values import late_logger, replace
+from filepact.workspace.approval import UNCHECKED
 from filepact_diagnostics.semantic.service import SemanticWorkspace
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from filepact.domain.change import ChangeSet
     from filepact.tools.answers import CallContext
+    from filepact.workspace.documents import DocumentCache
     from filepact.workspace.draft import Draft
+    from filepact.workspace.history import SessionHistory
     from filepact.workspace.receipt import Receipt
+    from filepact_diagnostics.lsp.diagnostics import Diagnostic
     from filepact_diagnostics.semantic.updates import WorkspaceUpdate
 
 __all__ = ["NEW_ERRORS_RULE", "ServerJudge"]
@@ -18,6 +27,9 @@ __all__ = ["NEW_ERRORS_RULE", "ServerJudge"]
 NEW_ERRORS_RULE: Final = "new errors"
 """Stands for a rule where a person is asked because servers find new errors."""
 _LONGEST: Final = 20.0
+_WAY: Final = "Send a change that brings none, all of its files together; dry_run shows what the language servers would find."
+_WAY_BACK: Final = "Mend it by an edit, all of its files together; or ask the person, whose own undo nothing refuses."
+_log = late_logger(__name__)
 
 
 def _judged(update: WorkspaceUpdate) -> bool:
@@ -38,29 +50,63 @@ class ServerJudge(SemanticWorkspace):
             NewErrorsError: It would bring errors, and these are refused.
             NotJudgedError: These are refused, and a server that knows it has not answered.
         """
-        strict = self.new_errors != "allow" and not draft.dry_run and not draft.asks
-        if not (draft.dry_run or strict):
+        refuses = self.new_errors == "deny" or (self.new_errors == "ask" and not draft.asks)
+        if not draft.changes or not (refuses or draft.dry_run):
             return None
-        changes = draft.changes
-        if not changes:
+        update = self._judge(draft.changes, draft.versions, call, patient=not draft.dry_run)
+        if not draft.dry_run:
+            waits = bool(draft.asks) or (draft.mode or self._workspace.mode) == "preview"
+            for rule in self._rules(update, _WAY, draft.notes, waits=waits):
+                draft.require(rule)
+        return update
+
+    def check_undo(
+        self, past: SessionHistory, call: CallContext, changes: ChangeSet, versions: DocumentCache
+    ) -> str:
+        """The rule by which a person is asked about what an agent takes or brings back; empty for none.
+
+        Raises:
+            NewErrorsError: There would be more errors than there are now, and these are refused.
+            NotJudgedError: As for `check`.
+        """
+        if self.new_errors == "allow":
+            return ""
+        update = self._judge(changes, versions, call, patient=True)
+        past.confirm = lambda receipt: self.confirm(changes, versions, call, receipt, update)
+        return ", ".join(self._rules(update, _WAY_BACK, []))
+
+    def confirm(
+        self,
+        changes: ChangeSet,
+        versions: DocumentCache,
+        call: CallContext,
+        receipt: Receipt,
+        checked: WorkspaceUpdate | None,
+    ) -> WorkspaceUpdate | None:
+        """What servers find in a change that is done; None where they could foresee it.
+
+        What comes and goes they see on the disk alone.  If it has brought errors, it is taken back.
+
+        Raises:
+            NewErrorsError: It has brought errors, and was taken back.
+            NotJudgedError: Only this could tell, no server has answered in time, and it was taken back.
+        """
+        foreseen = all(one.before and one.after for one in changes.changes)
+        if foreseen or checked is None or receipt.status != "applied" or self.new_errors != "deny":
             return None
-        # What takes all of a call's time keeps its change from being made.
-        seconds = min(self.budget, call.deadline.left / 2)
-        update = self.preview(
-            changes, draft.versions, session=call.session, seconds=seconds, cancelled=call.cancelled
-        )
-        if strict and not _judged(update) and self.mode != "off":
-            left = min(call.deadline.left / 2, _LONGEST)
-            update = self.preview(
-                changes,
-                draft.versions,
-                session=call.session,
-                seconds=left,
-                cancelled=call.cancelled,
-                patient=True,
-            )
-        if strict:
-            self._refuse_new_errors(draft, update)
+        seconds = min(max(call.deadline.left / 2, self.budget), _LONGEST)
+        ask = partial(self.verify, session=call.session, cancelled=call.cancelled, patient=True)
+        update = ask(changes, versions, seconds=seconds)
+        errors, doubtful = _errors(update), checked.findings and checked.findings.doubtful
+        if not errors and (_judged(update) or not doubtful):
+            return update
+        try:
+            again = replace(call.session, change="", request="")
+            back = self._workspace.undo(again, receipt.operation).operation
+        except FilepactError as error:
+            _log.warning("%s brought errors and stays: %s", receipt.operation, error.message)
+            return update
+        self._refuse(update, errors, f"it was done as {receipt.operation} and taken back by {back}")
         return update
 
     def note_before(self, draft: Draft, call: CallContext) -> float | None:
@@ -69,10 +115,9 @@ class ServerJudge(SemanticWorkspace):
         Returns:
             How many seconds are left for following it; None for all that are allowed.
         """
-        if draft.dry_run or draft.asks:
+        there = all(one.before and one.after for one in draft.changes.changes)
+        if draft.dry_run or draft.asks or there:  # Such a text can be shown to servers again.
             return None
-        if all(one.before and one.after for one in draft.changes.changes):
-            return None  # A text that was there can be shown to servers again.
         return self.baseline(
             draft.changes,
             draft.versions,
@@ -102,7 +147,7 @@ class ServerJudge(SemanticWorkspace):
             return self.line(checked, session=call.session)
         if receipt.status != "applied":
             return ""
-        update = self.verify(
+        update = self.confirm(draft.changes, draft.versions, call, receipt, checked) or self.verify(
             draft.changes,
             draft.versions,
             session=call.session,
@@ -112,38 +157,68 @@ class ServerJudge(SemanticWorkspace):
         )
         return self.line(update, session=call.session)
 
-    def _refuse_new_errors(self, draft: Draft, update: WorkspaceUpdate) -> None:
-        """Refuse a change that would bring new errors, or require approval for it, as it is set.
+    def _judge(
+        self, changes: ChangeSet, versions: DocumentCache, call: CallContext, *, patient: bool
+    ) -> WorkspaceUpdate:
+        """What servers would find in a change; if `patient`, they are waited for."""
+        ask = partial(self.preview, session=call.session, cancelled=call.cancelled)
+        # What takes all of a call's time keeps its change from being made.
+        left = call.deadline.left / 2
+        update = ask(changes, versions, seconds=min(self.budget, left))
+        if _judged(update) or not patient or self.mode == "off":
+            return update
+        left = min(call.deadline.left / 2, _LONGEST)
+        return ask(changes, versions, seconds=left, patient=True)
 
-        Of one that servers have judged in part, or cannot prove anything about, a note says so.
+    def _rules(
+        self, update: WorkspaceUpdate, way: str, notes: list[str], *, waits: bool = False
+    ) -> Sequence[str]:
+        """The rules by which a person is asked about a change.
+
+        Args:
+            update: What servers would find.
+            way: What to do if it is refused.
+            notes: Takes how far it was checked.
+            waits: Whether a person is asked in any case, so that nobody looks at it afterwards.
         """
-        findings = update.findings
-        errors = [one for one in findings.new if one.severity == "error"] if findings else []
-        if errors and self.new_errors == "deny":
-            count = len(errors)
-            listed = self.list_diagnostics(errors)
-            raise NewErrorsError(
-                f"the change would bring {count} new {'error' if count == 1 else 'errors'}, "
-                f"nothing was written:\n{listed}",
-                hint="Send a change that brings none, all of its files together; dry_run shows what the "
-                "language servers would find.",
-                errors=count,
-            )
-        if errors and self.new_errors == "ask":
-            draft.require(NEW_ERRORS_RULE)
-            draft.notes.append(f"It would bring new errors:\n{self.list_diagnostics(errors)}")
-            return
+        errors, findings = _errors(update), update.findings
+        doubtful = findings.doubtful if findings else frozenset()
+        if self.new_errors == "deny":
+            sure = [one for one in errors if one.path not in doubtful]
+            self._refuse(update, sure, "nothing was written", way)
+        elif errors:
+            notes.append(f"It would bring new errors:\n{self.list_diagnostics(errors)}")
+            return [NEW_ERRORS_RULE]
         if update.kind == "none":
-            return
-        silent = [one for one in update.servers if not one.proven]
-        why = "; ".join(f"{one.server}: {one.message}" for one in silent) or update.message
-        if self.new_errors == "deny" and not _judged(update):
+            return []
+        if findings is None or any(not one.proven for one in update.servers):
+            notes.append(f"Not checked for new errors: {_why(update) or 'no answer in time'}.")
+        elif not findings.complete:
+            notes.append("Checked for new errors only in part: not all files were looked at.")
+        return [UNCHECKED] if waits and doubtful else []
+
+    def _refuse(
+        self, update: WorkspaceUpdate, errors: Sequence[Diagnostic], done: str, way: str = _WAY
+    ) -> None:
+        """Refuse a change that brings errors, or of which that is not known."""
+        if errors:
+            count = f"{len(errors)} new {'error' if len(errors) == 1 else 'errors'}"
+            said = f"the change would bring {count}, {done}:\n{self.list_diagnostics(errors)}"
+            raise NewErrorsError(said, hint=way, errors=len(errors))
+        if not _judged(update) and update.kind != "none":
             raise NotJudgedError(
-                f"it is not known whether the change brings new errors, nothing was written: {why}",
+                f"it is not known whether the change brings new errors, {done}: {_why(update)}",
                 hint="Send it again in a moment: the server goes on. If it stays so, the person can set "
                 'new_errors = "ask" or "allow" under [diagnostics], or switch that server off.',
             )
-        if silent or findings is None:
-            draft.notes.append(f"Not checked for new errors: {why or 'no answer in time'}.")
-        elif not findings.complete:
-            draft.notes.append("Checked for new errors only in part: not all files were looked at.")
+
+
+def _errors(update: WorkspaceUpdate) -> list[Diagnostic]:
+    findings = update.findings
+    return [one for one in findings.new if one.severity == "error"] if findings else []
+
+
+def _why(update: WorkspaceUpdate) -> str:
+    """Why it is not known what servers find."""
+    silent = [one for one in update.servers if not one.proven]
+    return "; ".join(f"{one.server}: {one.message}" for one in silent) or update.message or ""

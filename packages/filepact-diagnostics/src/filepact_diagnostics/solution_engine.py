@@ -292,7 +292,7 @@ class SolutionEngine(EngineEvents):
         if planned.actions is not None:
             return DraftResult(Receipt(None, "unchanged", summary))
         previewed = self._check(draft, call)
-        seconds = self._ask_before(draft, call)
+        seconds = None if self._judge is None else self._judge.note_before(draft, call)
         if call.cancelled():
             raise CallCancelledError(
                 f"{planned.target.location.shown}: the call was cancelled before anything was written",
@@ -310,6 +310,9 @@ class SolutionEngine(EngineEvents):
         if planned.actions is not None:
             return CallResult("", receipt=facts(ActionAnswer(planned.actions, False, None, None)))
         receipt = submitted.receipt
+        if self._judge is not None:
+            made, checked = planned.draft, submitted.previewed
+            self._judge.confirm(made.changes, made.versions, call, receipt, checked)
         answer = _answer(planned, receipt, self._update(call, planned, submitted))
         if planned.draft.tool != "code_action":
             return CallResult("", receipt=facts(answer))
@@ -345,10 +348,6 @@ class SolutionEngine(EngineEvents):
                 hint="Send a text that brings none; a preview lists what servers would find.",
                 **error.details,
             ) from None
-
-    def _ask_before(self, draft: Draft, call: CallContext) -> float | None:
-        """Ask what could not be asked later; the seconds that are left, None for all."""
-        return None if self._judge is None else self._judge.note_before(draft, call)
 
     def _remember(self, call: CallContext, planned: SolutionChange) -> None:
         """Note the compared text as shown: a later call must not undo what others do until then."""

@@ -260,17 +260,9 @@ def compare(before: Iterable[Diagnostic], after: Iterable[Diagnostic]) -> Diagno
     count = len(later)
     if [one.identity for one in earlier] == [one.identity for one in later]:
         return DiagnosticsDiff((), (), count)
-    for alike in (_by_identity, _by_message, _by_place):
+    for alike in (lambda one: one.identity, lambda one: one.identity[:-1], _by_place):
         earlier, later = _without(earlier, later, alike), _without(later, earlier, alike)
     return DiagnosticsDiff(tuple(later), tuple(earlier), count)
-
-
-def _by_identity(one: Diagnostic) -> tuple[Any, ...]:
-    return one.identity
-
-
-def _by_message(one: Diagnostic) -> tuple[Any, ...]:
-    return one.identity[:-1]
 
 
 def _by_place(one: Diagnostic) -> tuple[Any, ...]:

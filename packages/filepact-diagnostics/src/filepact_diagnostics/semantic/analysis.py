@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from filepact.domain.document import WorkspacePath
 from filepact.values import dataclass, replace
+from filepact_diagnostics.semantic.dependents import has_error_with, place_of_name, words_of
 from filepact_diagnostics.semantic.updates import (
     DiagnosticsSummary,
     ServerUpdate,
@@ -14,14 +16,14 @@ from filepact_diagnostics.semantic.updates import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
-    from filepact.domain.document import WorkspacePath
+    from filepact.workspace.guard import Guard
     from filepact_diagnostics.lsp.diagnostics import Diagnostic
     from filepact_diagnostics.semantic.root_servers import CallDeadline, RootServers
     from filepact_diagnostics.semantic.updates import FreshDiagnostics, Kind, TextChange
 
-__all__ = ["PROMPT", "ChangeDiagnostics", "FoundDiagnostics", "UpdateResult"]
+__all__ = ["PROMPT", "ChangeDiagnostics", "FoundDiagnostics", "UpdateResult", "by_every_name"]
 
 _PAST_COSTS: Final = 3
 PROMPT: Final = 0.25
@@ -83,7 +85,9 @@ class ChangeDiagnostics:
 
     def preview(self, tally: DiagnosticsSummary, deadline: CallDeadline) -> list[ServerUpdate]:
         """Preview the change: the diagnostics if it were done."""
-        proposed = {
+        gone = [one.old or one.path for one in self.changes if one.old or one.kind == "deleted"]
+        going = {path.absolute: path for path in gone if self.may_see(path)}
+        proposed = self._emptied(going.values()) | {
             one.absolute: one.after
             for one in self.changes
             if one.after is not None and self.may_see(one.path)
@@ -94,12 +98,14 @@ class ChangeDiagnostics:
             one.path for one in self.changes if one.kind == "changed" and one.absolute in proposed
         ]
         also, _ = self._dependents(tally, deadline)
-        asked = self.servers.propose(proposed, [*there, *also], deadline)
+        asked = self.servers.propose(proposed, [*going.values(), *there, *also], deadline)
         if not asked.answers:
             tally.miss()
             return self._unanswered("preview", asked.reason)
         self.servers.index.pace(asked.answers)
-        new = {one.absolute for one in self.changes if one.kind in ("created", "renamed")}
+        came = [one for one in self.changes if one.kind in ("created", "renamed")]
+        new = {one.absolute: one.old.absolute if one.old else "" for one in came}
+        brought = {one.absolute: words_of(one) for one in came}
         left: set[str] = set()
         for answer in asked.answers:
             if not answer.complete and all(one.fresh for one in answer.reports):
@@ -107,7 +113,10 @@ class ChangeDiagnostics:
             before = {one.path: one for one in answer.before if one.fresh and one.path not in new}
             for one in before.values():
                 self.servers.learn(asked, one)
+            blind = answer.server in self.servers.blind
             for report in answer.reports:
+                if report.path in going:
+                    continue
                 if not report.fresh and report.path not in proposed:
                     left.add(report.path)
                     continue
@@ -115,12 +124,24 @@ class ChangeDiagnostics:
                     answer.server, report.path, asked.texts.get(report.path)
                 )
                 if report.path in new:
-                    was = ()
+                    had = before.get(new[report.path])
+                    found = had.diagnostics if had else ()
+                    was = tuple(replace(one, path=report.path) for one in found)
                 elif report.path in before:
                     was = before[report.path].diagnostics
                 tally.add(report, was, only_new=self.servers.only_new(answer.server))
+                others = (some for path, some in brought.items() if path != report.path)
+                if blind and has_error_with(report, set().union(*others)):
+                    tally.doubtful.add(report.path)
         tally.leave(len(left))
         return [preview_of(one, proposed, self.servers.disk.turn) for one in asked.answers]
+
+    def _emptied(self, going: Collection[WorkspacePath]) -> dict[str, str]:
+        """The files that go, as empty ones: on the disk servers would find them; none that others find by its name."""
+        left = {name for name, _ in self.servers.disk.files} if going else set()
+        left |= {one.path.path for one in self.changes if one.kind != "deleted"}
+        others = {place_of_name(name) for name in left.difference(one.path for one in going)}
+        return {one.absolute: "" for one in going if place_of_name(one.path) not in others}
 
     def baseline(self, deadline: CallDeadline) -> None:
         """Record diagnostics before the change if files appear or disappear.
@@ -346,6 +367,18 @@ class ChangeDiagnostics:
         )
         turn = self.servers.disk.turn
         return [ServerUpdate(name, kind, "", "none", turn, turn, 0.0, reason) for name in names]
+
+
+def by_every_name(steps: Sequence[TextChange], guard: Guard) -> tuple[TextChange, ...]:
+    """Changes, and those of the other names (hard links) of their files, which hold the same."""
+    every = {one.path: one for one in steps}
+    for one in steps:
+        root = guard.root_of(one.path.root)
+        stays = one.kind == "changed" and root.keeps_links
+        for name in (root.other_names(one.path.path) if stays else None) or ():
+            path = WorkspacePath(one.path.root, name)
+            every.setdefault(path, replace(one, path=path))
+    return tuple(every.values())
 
 
 def _waited_for(updates: Iterable[ServerUpdate], slow: frozenset[str]) -> list[ServerUpdate]:

@@ -18,6 +18,7 @@ __all__ = [
     "changed_names",
     "changed_places",
     "changed_texts",
+    "declared_in",
     "flowing_names",
     "names_of_changes",
     "places_of",
@@ -85,7 +86,7 @@ def changed_names(before: str | None, after: str | None) -> dict[str, float]:
             for lines, start, end in sides
         ]
         for lines, start, end in sides:
-            declared = {name for line in lines[start:end] for name in _declared(line)}
+            declared = {name for line in lines[start:end] for name in declared_in(line)}
             for name in words[0] | words[1]:
                 # What stands on both sides is the same as before, unless it is what is declared.
                 weight = _KEPT if name in words[0] & words[1] else 1.0
@@ -94,7 +95,7 @@ def changed_names(before: str | None, after: str | None) -> dict[str, float]:
                 found[name] = max(weight, found.get(name, 0.0))
             weight = _FADING
             for at in _enclosing(lines, start) if start < end else ():
-                for name in _declared(lines[at]):
+                for name in declared_in(lines[at]):
                     found[name] = max(weight, found.get(name, 0.0))
                 weight *= _FADING
     return found
@@ -135,7 +136,7 @@ def places_of(
         chain = [number, *_enclosing(lines, number)]
         for at in chain[-depth:]:
             start = index.offset(Position(at, 0), "utf-32")
-            names = set(_declared(lines[at])) | set(_RENAMED.findall(lines[at]))
+            names = set(declared_in(lines[at])) | set(_RENAMED.findall(lines[at]))
             found |= {
                 start + one.start(): one[0]
                 for one in _WORD.finditer(lines[at][:_LONGEST_LINE])
@@ -170,16 +171,16 @@ def flowing_names(text: str, names: Iterable[str]) -> set[str]:
                 found |= set(_WORD.findall(line[:_LONGEST_LINE])) - _NO_NAMES
             if not _DECLARING.search(line):
                 continue
-        found |= set(_declared(line))
+        found |= set(declared_in(line))
         for one in _enclosing(lines, at):
             if one in seen:
                 break  # and with it all that it stands in
             seen.add(one)
-            found |= set(_declared(lines[one]))
+            found |= set(declared_in(lines[one]))
     return found
 
 
-def _declared(line: str) -> list[str]:
+def declared_in(line: str) -> list[str]:
     """The names that a line declares, as far as it looks like that."""
     line = line[:_LONGEST_LINE]
     found = _DECLARING.findall(line)

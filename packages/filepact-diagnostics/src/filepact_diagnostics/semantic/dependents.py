@@ -14,7 +14,7 @@ import time
 from array import array
 from bisect import bisect_left
 from itertools import islice
-from posixpath import basename, dirname
+from posixpath import basename, dirname, splitext
 from typing import TYPE_CHECKING, Final
 from zlib import crc32
 
@@ -22,6 +22,7 @@ from filepact.domain.document import WorkspacePath
 from filepact.values import late_regex
 from filepact_diagnostics.semantic.changed_names import (
     changed_places,
+    declared_in,
     flowing_names,
     places_of,
 )
@@ -32,11 +33,11 @@ if TYPE_CHECKING:
     from filepact.domain.document import RootId
     from filepact.workspace.external_files import ExternalFiles
     from filepact.workspace.observe import Stamp
-    from filepact_diagnostics.lsp.diagnostics import ServerDiagnostics
+    from filepact_diagnostics.lsp.diagnostics import FileDiagnostics, ServerDiagnostics
     from filepact_diagnostics.lsp.features import QueryAnswer
     from filepact_diagnostics.semantic.updates import TextChange
 
-__all__ = ["DependentIndex"]
+__all__ = ["DependentIndex", "has_error_with", "place_of_name", "words_of"]
 
 _WORD: Final = late_regex(r"\w+")
 _LONGEST: Final = 262_144
@@ -423,6 +424,26 @@ def _parts(path: str) -> list[str]:
     if stem in _INDEX_NAMES and dirname(path):
         stem = basename(dirname(path))
     return _WORD.findall(stem)
+
+
+def words_of(change: TextChange) -> set[str]:
+    """The words by which others may use a file that comes: its name, and what it declares."""
+    lines = (change.after or "").splitlines()
+    return {*_parts(change.path.path), *(name for one in lines for name in declared_in(one))}
+
+
+def has_error_with(report: FileDiagnostics, words: set[str]) -> bool:
+    """Whether a line in which an error begins holds one of some words."""
+    lines = (one.line for one in report.diagnostics if one.severity == "error")
+    return any(not words.isdisjoint(_WORD.findall(line)) for line in lines)
+
+
+def place_of_name(path: str) -> tuple[str, str]:
+    """The folder and the name under which others find a file, whatever it ends with."""
+    folder, stem = dirname(path), splitext(basename(path))[0].removesuffix(".d")
+    return (
+        (dirname(folder), basename(folder)) if stem in _INDEX_NAMES and folder else (folder, stem)
+    )
 
 
 def _nearness(path: str) -> float:

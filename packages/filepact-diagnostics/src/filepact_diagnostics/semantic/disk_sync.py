@@ -44,10 +44,6 @@ _GENERATED: Final = {"node_modules": ".prisma"}
 """Where generators put sources into a folder of packages."""
 
 
-def _never() -> bool:
-    return False
-
-
 @dataclass(frozen=True, slots=True)
 class _Difference:
     """A file of which the servers know something else.
@@ -171,7 +167,7 @@ class DiskSync:
         """All servers are going to be ended; the next ones read the disk as it is then."""
         with self._looking:
             self._snapshot.watcher.close()
-            seen = self._snapshot.check(_never)
+            seen = self._snapshot.check(bool)
             with self.lock:
                 self.turn += 1
                 self._snapshot.begin(seen)
@@ -216,7 +212,7 @@ class DiskSync:
             self._pool.tell(self._root, changes)
             return len(changes)
 
-    def catch_up(self, cancelled: Callable[[], bool] = _never) -> tuple[DiskChange, ...]:
+    def catch_up(self, cancelled: Callable[[], bool] = bool) -> tuple[DiskChange, ...]:
         """Tell the servers of what others have written since they were last told.
 
         Raises:
@@ -282,6 +278,14 @@ class DiskSync:
             passing = name in (seen.added if stamp is None else seen.removed)
             if passing or stamp != was or (snapshot.racy(name) and not self._kept(path, stamp)):
                 found.append(_Difference(path, was is not None, stamp, passing))
+        # What is written to one name of a file (hard link), the others hold as well, and nobody tells of these.
+        files = {one.stamp.inode for one in found if one.stamp is not None}
+        looked = {one.path.path for one in found}
+        for name, was in snapshot.stamps.items():
+            if was.inode in files and name not in looked:
+                path = WorkspacePath(self._root, name)
+                if (stamp := self._files.stamp(path)) != was:
+                    found.append(_Difference(path, True, stamp))
         if seen.complete and any(one.path.path in suspects.unexpected for one in found):
             snapshot.watcher.distrust()
         return found

@@ -111,6 +111,7 @@ class RootServers:
         disk: Keeps them in step with it.
         index: Which of its files may depend on others.
         outside: Limits an answer for which settings above the root may count.
+        blind: The servers that show nothing of a file to others before it is on the disk.
 
     Args:
         root: The root.
@@ -126,6 +127,7 @@ class RootServers:
         self.index = DependentIndex(root, files, self.claimed)
         self._only_new = {one.name for one in pool.servers if one.only_new}
         self._alone = {one.name for one in pool.servers if one.sync.unsaved == "alone"}
+        self.blind = {one.name for one in pool.servers if one.sync.unsaved_new == "nothing"}
         self._known = DiagnosticsHistory()
         self._misses: dict[str, int] = {}
         self._swept: dict[str, list[FileDiagnostics]] = {}

@@ -14,7 +14,7 @@ from filepact.domain.document import WorkspacePath
 from filepact.errors import FilepactError, NotFoundError
 from filepact.values import late_logger
 from filepact_diagnostics.semantic import receipt_lines
-from filepact_diagnostics.semantic.analysis import ChangeDiagnostics, UpdateResult
+from filepact_diagnostics.semantic.analysis import ChangeDiagnostics, UpdateResult, by_every_name
 from filepact_diagnostics.semantic.later import PendingDiagnostics
 from filepact_diagnostics.semantic.membership import RootProjects
 from filepact_diagnostics.semantic.root_servers import CallDeadline, RootServers
@@ -60,14 +60,6 @@ _REST_SHARE: Final = 0.05
 _SUMMARY_SECONDS: Final = 15.0
 _GO_ON: Final = "another call of get_diagnostics goes on with the rest"
 _SOLUTIONS: Final = (".sln", ".slnx")
-
-
-def _never() -> bool:
-    return False
-
-
-def _silent(_done: int, _said: str) -> None:
-    return
 
 
 class SemanticWorkspace:
@@ -145,7 +137,7 @@ class SemanticWorkspace:
         *,
         session: Session,
         seconds: float | None = None,
-        cancelled: Callable[[], bool] = _never,
+        cancelled: Callable[[], bool] = bool,
         patient: bool = False,
     ) -> WorkspaceUpdate:
         """Preview a change: its diagnostics if it were done; the disk stays as it is.
@@ -179,7 +171,7 @@ class SemanticWorkspace:
         *,
         session: Session,
         seconds: float = math.inf,
-        cancelled: Callable[[], bool] = _never,
+        cancelled: Callable[[], bool] = bool,
     ) -> float:
         """Record what is found before files come or go; afterwards it could not be asked.
 
@@ -213,8 +205,9 @@ class SemanticWorkspace:
         *,
         session: Session,
         seconds: float | None = None,
-        cancelled: Callable[[], bool] = _never,
+        cancelled: Callable[[], bool] = bool,
         brief: bool = False,
+        patient: bool = False,
     ) -> WorkspaceUpdate:
         """Verify a change that was just done: its diagnostics.
 
@@ -225,7 +218,7 @@ class SemanticWorkspace:
         """
         wait = self.budget if seconds is None else seconds
         brief = brief and self.mode != "always"
-        deadline = self._deadline(wait * _OWN_SHARE if brief else wait, cancelled)
+        deadline = self._deadline(wait * _OWN_SHARE if brief else wait, cancelled, patient=patient)
         rest = wait * _REST_SHARE if brief else None
         tally, servers = DiagnosticsSummary("dependents"), list[ServerUpdate]()
         pending: list[tuple[ChangeDiagnostics, UpdateResult]] = []
@@ -269,7 +262,7 @@ class SemanticWorkspace:
         *,
         session: Session,
         seconds: float = _SUMMARY_SECONDS,
-        cancelled: Callable[[], bool] = _never,
+        cancelled: Callable[[], bool] = bool,
         ends: bool = False,
     ) -> str:
         """The new errors of a session's turn that are still found; of all its turns if none is known.
@@ -327,7 +320,7 @@ class SemanticWorkspace:
         *,
         session: Session,
         seconds: float | None = None,
-        cancelled: Callable[[], bool] = _never,
+        cancelled: Callable[[], bool] = bool,
     ) -> tuple[FileDiagnostics, ...]:
         """The diagnostics of files; starts servers that do not run, and waits for them.
 
@@ -356,8 +349,8 @@ class SemanticWorkspace:
         *,
         session: Session,
         seconds: float | None = None,
-        cancelled: Callable[[], bool] = _never,
-        progress: Callable[[int, str], None] = _silent,
+        cancelled: Callable[[], bool] = bool,
+        progress: Callable[[int, str], None] = lambda _done, _said: None,
         most: int | None = None,
     ) -> WorkspaceDiagnostics:
         """The diagnostics of whole projects; other arguments as for `look`.
@@ -394,7 +387,7 @@ class SemanticWorkspace:
         *,
         session: Session,
         seconds: float | None = None,
-        cancelled: Callable[[], bool] = _never,
+        cancelled: Callable[[], bool] = bool,
     ) -> tuple[ServerQueries, WorkspacePath]:
         """The questions possible about places in a file, and the file; arguments as for `look`.
 
@@ -546,7 +539,8 @@ class SemanticWorkspace:
         may_see = self._may_see(session)
         for root, steps in by_root.items():
             if root in self._servers:
-                yield ChangeDiagnostics(self._servers[root], steps, may_see)
+                every = by_every_name(steps, self._workspace.guard)
+                yield ChangeDiagnostics(self._servers[root], every, may_see)
 
     def _may_see(self, session: Session) -> Callable[[WorkspacePath], bool]:
         """Whether a session may be told what is in a file."""

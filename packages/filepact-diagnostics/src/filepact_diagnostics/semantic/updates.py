@@ -209,6 +209,7 @@ class UpdateDiagnostics:
             new nor fixed.
         files: How many files they have looked at.
         pending: How many they are still to be asked about, of which a later answer tells.
+        doubtful: Files that may use what comes, of which a server sees nothing before it is there.
     """
 
     scope: Scope
@@ -220,6 +221,7 @@ class UpdateDiagnostics:
     compared: bool = True
     files: int = 0
     pending: int = 0
+    doubtful: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,6 +305,7 @@ class DiagnosticsSummary:
         self._unknown = False
         self._total = 0
         self._files: set[str] = set()
+        self.doubtful: set[str] = set()
         self._pending = 0
         self._before: list[Diagnostic] = []
         self._after: list[Diagnostic] = []
@@ -369,6 +372,7 @@ class DiagnosticsSummary:
             self._compared,
             len(self._files),
             self._pending,
+            frozenset(self.doubtful),
         )
 
 

@@ -1,0 +1,321 @@
+"""No change of an agent leaves new errors behind where these are refused, by whatever way it comes."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+
+from filepact.app import open_toolbox
+from filepact.domain.operation import Actor, Session
+from filepact.tools.registry import CallContext
+from tests.servers.scene import AGENT, Scene
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from filepact.tools.registry import CallResult
+
+
+class Words(NamedTuple):
+    """A project of a language: a file that declares something, and one that uses it.
+
+    Attributes:
+        settings: The project's file, and its text.
+        end: What names of sources end with.
+        lib: Declares `double`.
+        wrong: The same, so that uses of it are wrong.
+        use: Uses it; a brace stands for the name of the declaring file.
+        alone: Needs that file, and nothing that it declares.
+    """
+
+    settings: tuple[str, str]
+    end: str
+    lib: str
+    wrong: str
+    use: str
+    alone: str
+
+
+PYTHON = Words(
+    ("pyproject.toml", '[project]\nname = "p"\nversion = "1"\n'),
+    ".py",
+    "def double(n: int) -> int:\n    return n * 2\n",
+    "def double(n: str) -> str:\n    return n * 2\n",
+    "from {} import double\n\nanswer: int = double(21)\n",
+    "import {}\n",
+)
+SCRIPT = Words(
+    ("tsconfig.json", '{"compilerOptions": {"strict": true, "module": "esnext"}}\n'),
+    ".ts",
+    "export function double(n: number): number {\n  return n * 2;\n}\n",
+    "export function double(n: string): string {\n  return n;\n}\n",
+    'import {{ double }} from "./{}";\n\nexport const answer: number = double(21);\n',
+    'export * as all from "./{}";\n',
+)
+SERVERS = {
+    "ty": PYTHON,
+    "pyright": PYTHON,
+    "typescript": SCRIPT,
+    "typescript-language-server": SCRIPT,
+}
+QUICK = ("ty", "typescript")
+
+
+class Desk:
+    """An agent, a project and a server."""
+
+    def __init__(self, folder: Path, server: str, rules: str = "", **options: Any) -> None:
+        self.words = SERVERS[server]
+        name, text = self.words.settings
+        files = {
+            name: text,
+            self.name("lib"): self.words.lib,
+            self.name("use"): self.words.use.format("lib"),
+            self.name("apart"): self.words.lib,
+        }
+        options = {"new_errors": "deny", **options}
+        self.scene = Scene(folder, [server], files, rules, **options)
+        self.toolbox = open_toolbox(
+            self.scene.workspace, semantics=self.scene.semantics, own=True, seconds=60.0
+        )
+
+    def name(self, stem: str) -> str:
+        return f"{stem}{self.words.end}"
+
+    def call(self, tool: str, **arguments: Any) -> CallResult:
+        outcome = self.toolbox.call(tool, arguments, CallContext(AGENT))
+        outcome.on_sent()
+        return outcome
+
+    def manage(self, action: str, path: str, to: str | None = None) -> CallResult:
+        more = {} if to is None else {"to": to}
+        return self.call("manage_files", action=action, path=path, **more)
+
+    def patch(self, texts: dict[str, str | None]) -> CallResult:
+        """Give files texts, at once; None removes one."""
+        return self.call("patch_apply", patch="".join(map(self._part, texts, texts.values())))
+
+    def _part(self, name: str, text: str | None) -> str:
+        old = self.lines(name)
+        new = None if text is None else text.splitlines()
+        head = [f"a/{name}" if old is not None else "/dev/null"]
+        head.append(f"b/{name}" if new is not None else "/dev/null")
+        spans = [f"{min(len(some), 1)},{len(some)}" for some in (old or [], new or [])]
+        body = [f"-{one}" for one in old or []] + [f"+{one}" for one in new or []]
+        return "\n".join(
+            [f"--- {head[0]}", f"+++ {head[1]}", f"@@ -{spans[0]} +{spans[1]} @@", *body, ""]
+        )
+
+    def lines(self, name: str) -> list[str] | None:
+        there = (self.scene.root / name).exists()
+        return self.scene.get(name).splitlines() if there else None
+
+    def state(self) -> dict[str, tuple[int, str]]:
+        """Every source by its name: which file it is, and its text."""
+        found = sorted(self.scene.root.rglob(f"*{self.words.end}"))
+        return {
+            str(one.relative_to(self.scene.root)): (
+                one.stat().st_ino,
+                one.read_text(encoding="utf-8"),
+            )
+            for one in found
+        }
+
+
+@pytest.fixture(
+    params=[one if one in QUICK else pytest.param(one, marks=pytest.mark.slow) for one in SERVERS]
+)
+def desk_of(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[..., Desk]]:
+    made: list[Desk] = []
+
+    def make(**options: Any) -> Desk:
+        made.append(Desk(tmp_path / str(len(made)), request.param, **options))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.scene.close()
+
+
+def test_a_file_that_others_need_is_not_removed(desk_of: Callable[..., Desk]) -> None:
+    desk = desk_of()
+    before = desk.state()
+    refused = desk.manage("delete", desk.name("lib"))
+    assert (refused.code, desk.name("use") in refused.text) == ("NEW_ERRORS", True), refused.text
+    assert desk.state() == before
+
+
+def test_a_file_that_another_only_names_is_not_removed(desk_of: Callable[..., Desk]) -> None:
+    desk = desk_of()
+    desk.scene.put(desk.name("use"), desk.words.alone.format("lib"))
+    refused = desk.manage("delete", desk.name("lib"))
+    assert (refused.code, desk.name("use") in refused.text) == ("NEW_ERRORS", True), refused.text
+    assert desk.lines(desk.name("lib")) == desk.words.lib.splitlines()
+
+
+def test_a_file_that_nobody_needs_is_removed_and_one_with_its_uses(
+    desk_of: Callable[..., Desk],
+) -> None:
+    desk = desk_of()
+    assert not (done := desk.manage("delete", desk.name("apart"))).failed, done.text
+    both = desk.patch({desk.name("lib"): None, desk.name("use"): None})
+    assert not both.failed, both.text
+    assert not desk.state()
+
+
+def test_a_file_that_others_need_keeps_its_name(desk_of: Callable[..., Desk]) -> None:
+    desk = desk_of()
+    before = desk.state()
+    refused = desk.manage("move", desk.name("lib"), desk.name("core"))
+    assert (refused.code, desk.name("use") in refused.text) == ("NEW_ERRORS", True), refused.text
+    assert desk.state() == before
+
+
+def test_a_folder_that_others_need_keeps_its_name(desk_of: Callable[..., Desk]) -> None:
+    desk = desk_of()
+    use = desk.words.use.format("pkg.lib" if desk.words is PYTHON else "pkg/lib")
+    for number in range(80):
+        desk.scene.put(f"pkg/{desk.name(f'more{number}')}", desk.words.lib)
+    desk.scene.put(f"pkg/{desk.name('lib')}", desk.words.lib)
+    desk.scene.put(desk.name("use"), use)
+    before = desk.state()
+    refused = desk.manage("move", "pkg", "other")
+    assert (refused.code, desk.name("use") in refused.text) == ("NEW_ERRORS", True), refused.text
+    assert desk.state() == before
+
+
+def test_a_file_gets_another_name_together_with_its_uses(desk_of: Callable[..., Desk]) -> None:
+    desk = desk_of()
+    use = desk.words.use.format("core")
+    new = {desk.name("lib"): None, desk.name("core"): desk.words.lib, desk.name("use"): use}
+    moved = desk.patch(new)
+    assert not moved.failed, moved.text
+    assert desk.lines(desk.name("use")) == use.splitlines()
+    assert desk.lines(desk.name("lib")) is None
+
+
+def test_a_new_file_comes_together_with_what_uses_it(desk_of: Callable[..., Desk]) -> None:
+    desk = desk_of()
+    use = desk.words.use.format("core")
+    made = desk.patch({desk.name("core"): desk.words.lib, desk.name("use"): use})
+    assert not made.failed, made.text
+    assert desk.lines(desk.name("core")) == desk.words.lib.splitlines()
+    assert desk.lines(desk.name("use")) == use.splitlines()
+
+
+def test_a_new_file_does_not_come_with_what_uses_it_wrongly(desk_of: Callable[..., Desk]) -> None:
+    desk = desk_of()
+    texts = {name: text for name, (_, text) in desk.state().items()}
+    use = desk.words.use.format("core")
+    refused = desk.patch({desk.name("core"): desk.words.wrong, desk.name("use"): use})
+    assert (refused.code, desk.name("use") in refused.text) == ("NEW_ERRORS", True), refused.text
+    assert {name: text for name, (_, text) in desk.state().items()} == texts
+
+
+# -- what goes back --------------------------------------------------------------------------------
+
+
+def change_of(outcome: CallResult) -> str:
+    assert outcome.receipt is not None, outcome.text
+    return str(outcome.receipt["operation"])
+
+
+def test_an_agent_takes_nothing_back_that_others_need_by_now_and_a_person_may(
+    desk_of: Callable[..., Desk],
+) -> None:
+    desk = desk_of()
+    made = desk.call("write_file", path=desk.name("core"), content=desk.words.lib)
+    use = desk.words.use.format("core")
+    used = desk.call("write_file", path=desk.name("use"), content=use)
+    before = desk.state()
+    refused = desk.call("history", action="undo", change=change_of(made))
+    assert (refused.code, desk.name("use") in refused.text) == ("NEW_ERRORS", True), refused.text
+    assert desk.state() == before
+    for one in (used, made):
+        assert not (done := desk.call("history", action="undo", change=change_of(one))).failed
+    # What was made first is not there to be used.
+    refused = desk.call("history", action="redo", change=change_of(used))
+    assert (refused.code, desk.name("use") in refused.text) == ("NEW_ERRORS", True), refused.text
+    assert desk.lines(desk.name("use")) == desk.words.use.format("lib").splitlines()
+    assert not (done := desk.call("history", action="redo", change=change_of(made))).failed, done
+    person = Session("person", Actor("person", "somebody"))
+    desk.scene.workspace.undo(person, change_of(made))
+    assert desk.lines(desk.name("core")) is None
+    desk.scene.workspace.redo(person, change_of(used))
+    assert desk.lines(desk.name("use")) == use.splitlines()
+
+
+def test_an_agent_takes_an_edit_back_where_errors_are_as_before_and_none_that_it_has_mended(
+    desk_of: Callable[..., Desk],
+) -> None:
+    desk = desk_of()
+    lib, use = desk.name("lib"), desk.name("use")
+    desk.scene.put(lib, desk.words.wrong)
+    old = desk.call("edit_file", path=use, old_string="21", new_string="22")
+    assert not old.failed, old.text
+    assert not (back := desk.call("history", action="undo", change=change_of(old))).failed, back
+    mended = desk.call("write_file", path=lib, content=desk.words.lib)
+    assert not mended.failed, mended.text
+    refused = desk.call("history", action="undo", change=change_of(mended))
+    assert (refused.code, use in refused.text) == ("NEW_ERRORS", True), refused.text
+    assert desk.lines(lib) == desk.words.lib.splitlines()
+    shown = desk.call("history", action="undo", change=change_of(mended), dry_run=True)
+    assert not shown.failed, shown.text
+
+
+def test_a_person_is_asked_about_what_goes_back_with_errors(desk_of: Callable[..., Desk]) -> None:
+    desk = desk_of(new_errors="ask")
+    desk.scene.put(desk.name("lib"), desk.words.wrong)
+    mended = desk.call("write_file", path=desk.name("lib"), content=desk.words.lib)
+    waits = desk.call("history", action="undo", change=change_of(mended))
+    assert waits.receipt is not None
+    assert waits.receipt["status"] == "pending"
+    assert [one.rule for one in desk.scene.workspace.pending()] == ["new errors"]
+    assert desk.lines(desk.name("lib")) == desk.words.lib.splitlines()
+
+
+# -- files with several names ----------------------------------------------------------------------
+
+
+def linked(desk: Desk) -> str:
+    """The name of a file that uses another name of the declaring one."""
+    desk.scene.put(desk.name("through"), desk.words.use.format("apart"))
+    (desk.scene.root / desk.name("apart")).unlink()
+    os.link(desk.scene.path(desk.name("lib")), desk.scene.path(desk.name("apart")))
+    desk.scene.put(desk.name("use"), "")
+    desk.scene.semantics.look([desk.name("through")], session=AGENT)
+    return desk.name("through")
+
+
+def test_what_uses_a_file_by_its_other_name_is_not_broken(desk_of: Callable[..., Desk]) -> None:
+    desk = desk_of()
+    through = linked(desk)
+    refused = desk.call("write_file", path=desk.name("lib"), content=desk.words.wrong)
+    assert (refused.code, through in refused.text) == ("NEW_ERRORS", True), refused.text
+    assert desk.lines(desk.name("lib")) == desk.words.lib.splitlines()
+
+
+@pytest.mark.parametrize("by", ["apart", "lib"])
+def test_who_writes_to_one_name_of_a_file_has_written_to_all(
+    desk_of: Callable[..., Desk], by: str
+) -> None:
+    desk = desk_of(new_errors="allow")
+    through = linked(desk)
+    use = desk.name("use")
+    desk.scene.put(use, desk.words.use.format("lib"))
+
+    def found() -> dict[str, bool]:
+        reports = desk.scene.semantics.look([use, through], session=AGENT)
+        assert all(one.fresh for one in reports)
+        return {os.path.basename(one.path): bool(one.diagnostics) for one in reports}
+
+    assert found() == {use: False, through: False}
+    desk.scene.put(desk.name(by), desk.words.wrong)
+    assert found() == {use: True, through: True}
+    desk.scene.put(desk.name(by), desk.words.lib)
+    assert found() == {use: False, through: False}
+    desk.call("write_file", path=desk.name(by), content=desk.words.wrong)
+    assert found() == {use: True, through: True}
