@@ -20,10 +20,6 @@ Stopped = Literal["", "time", "cancelled"]
 """Why work ended early; empty where it did not."""
 
 
-def _never() -> bool:
-    return False
-
-
 class Deadline:
     """The end of a call's time, or of its caller's interest; whichever comes first.
 
@@ -45,7 +41,7 @@ class Deadline:
     def __init__(
         self,
         seconds: float = math.inf,
-        cancelled: Callable[[], bool] = _never,
+        cancelled: Callable[[], bool] = bool,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.seconds = seconds

@@ -20,6 +20,7 @@ __all__ = [
     "BY_EDITOR",
     "BY_NOBODY",
     "BY_SEVERAL",
+    "CHECKED",
     "FROM_ELSEWHERE",
     "IN_PLACE",
     "NOBODY",
@@ -29,6 +30,7 @@ __all__ = [
     "PREVIEW_MODE",
     "SEEN",
     "UNASKED",
+    "UNCHECKED",
     "UNOBSERVED",
     "Actor",
     "Approval",
@@ -91,6 +93,9 @@ FROM_ELSEWHERE: Final = "workspace"
 PARTLY: Final = "*"
 """Follows, in the target of an undo, the id of an operation of which some files were left."""
 
+CHECKED: Final = "checked for new errors"
+UNCHECKED: Final = "not checked for new errors"
+"""What stands behind the rules of a proposal where new errors are not allowed; the latter is a rule."""
 PREVIEW_MODE: Final = "preview mode"
 """Stands for a rule where every change waits."""
 
@@ -230,7 +235,20 @@ class Proposal:
     @property
     def rules(self) -> tuple[str, ...]:
         """The names of the rules that want a person's word."""
-        return tuple(filter(None, self.rule.split(", ")))
+        return tuple(one for one in self.rule.split(", ") if one not in ("", CHECKED))
+
+    @staticmethod
+    def asked_by(rules: list[str], judged: str) -> str:
+        """The rules of a change, with what servers said to it behind them; empty if nobody is asked."""
+        names = dict.fromkeys(one for some in rules for one in some.split(", "))
+        asking = [one for one in names if one not in ("", CHECKED, UNCHECKED)]
+        return ", ".join(filter(None, [*asking, judged])) if asking else ""
+
+    @property
+    def unjudged(self) -> tuple[str, ...]:
+        """The same, of other texts than those that servers were shown."""
+        was = {*self.rule.split(", ")} & {CHECKED, UNCHECKED}
+        return (*(one for one in self.rules if one != UNCHECKED), *((UNCHECKED,) if was else ()))
 
     @property
     def kept(self) -> ChangeSet:

@@ -221,11 +221,7 @@ class EngineEvents:
     def gather_records(self) -> Callable[[], None]:
         """As of `Toolset`."""
         audit = self._workspace.audit
-        return _nothing if audit is None else audit.gather()
-
-
-def _nothing() -> None:
-    """There is no audit log."""
+        return (lambda: None) if audit is None else audit.gather()
 
 
 class WorkspaceEngine(EngineEvents):

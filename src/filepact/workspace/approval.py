@@ -41,10 +41,8 @@ if TYPE_CHECKING:
     from filepact.workspace.session_approvals import SessionApprovals
     from filepact.workspace.writer import ChangeWriter
 
-__all__ = ["UNCHECKED", "Approvals", "ChangedFile"]
+__all__ = ["Approvals", "ChangedFile"]
 
-UNCHECKED: Final = "not checked for new errors"
-"""Stands for a rule where new errors are refused, and nobody could look for them."""
 _TRIES: Final = 3
 
 
@@ -151,7 +149,7 @@ class Approvals:
         self._record(judge, locations, fitted.changes, versions)
         if fitted.changes.exact != proposal.changes.exact:
             asks = filter(None, judge.asks.split(", "))
-            rules = tuple(dict.fromkeys((*proposal.rules, *asks)))
+            rules = tuple(dict.fromkeys((*proposal.unjudged, *asks)))
             raise self._moved(proposal, fitted, rules, reader)
         return fitted, versions
 
@@ -346,9 +344,8 @@ class Approvals:
         )
 
     def _like(self, proposal: Proposal, changes: ChangeSet, more: str = "") -> Proposal:
-        return replace(
-            proposal, id=new_id(), changes=changes, summary=f"{proposal.summary}{more}", reason=""
-        )
+        said, rule = f"{proposal.summary}{more}", ", ".join(proposal.unjudged)
+        return replace(proposal, id=new_id(), changes=changes, summary=said, reason="", rule=rule)
 
     def reject(self, change_id: str, approval: Approval) -> Proposal:
         """As `Workspace.reject`."""

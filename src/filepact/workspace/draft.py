@@ -93,6 +93,7 @@ class Draft:
         dry_run: Set by the tool: show, but do nothing.
         mode: Set by whoever has one of its own: what counts instead of the workspace's.
         notes: Sentences for the answer, such as how a text was placed.
+        judged: What language servers said to it, as `CHECKED` and `UNCHECKED` have it; empty for nothing.
         surprises: Whether something of the change was not sent so, and its author should see the diff.
         deadline: Until when it may be worked on; what is begun to be written is finished.
         folders: Folders that are made, moved or removed with the files.
@@ -119,7 +120,7 @@ class Draft:
         self.dry_run = False
         self.mode: Literal["auto", "preview"] | None = None
         self.notes: list[str] = []
-        self.surprises = False
+        self.surprises, self.judged = False, ""
         self.deadline = deadline
         self._judge = ChangePolicy(guard, session.agent, granted)
         self._locks = locks

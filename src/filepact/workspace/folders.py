@@ -253,7 +253,7 @@ def list_inside(
     folders: dict[str, None] = {base: None}
     links: set[str] = set()
     if root.place(base).kind == "directory":
-        with TreeReader(root, base, allow=_every, ignore=False) as entries:
+        with TreeReader(root, base, allow=lambda _path, _folder: True, ignore=False) as entries:
             for entry in entries:
                 if entry.kind == "folder":
                     folders[entry.path] = None
@@ -328,10 +328,6 @@ def _clears(
             for folder, names in named.items()
         )
     )
-
-
-def _every(_path: str, _is_folder: bool) -> bool:
-    return True
 
 
 def _too_much(shown: str, why: str) -> TooLargeError:

@@ -81,7 +81,7 @@ class ReviewEntry:
     @property
     def asked(self) -> bool:
         """Whether a rule asks about these files, and not only the mode about every change."""
-        return self.proposal.rule != PREVIEW_MODE
+        return self.proposal.rules != (PREVIEW_MODE,)
 
     @property
     def letter(self) -> str:

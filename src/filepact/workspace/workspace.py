@@ -302,7 +302,7 @@ class Workspace:
         rules = [one.rule for one in grows]
         every = (draft.mode or self.mode) == "preview"
         rules += [draft.asks or (draft.granted.preview(changes.paths) if every else "")]
-        rule = ", ".join(dict.fromkeys(filter(None, rules)))
+        rule = Proposal.asked_by(rules, draft.judged)
         said = summary_of(shown.files) if grows else summary
         proposal = new_proposal(draft.session, draft.tool, said, changes, rule)
         if rule:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from filepact.domain.operation import CHECKED, UNCHECKED
 from filepact.errors import FilepactError, NewErrorsError, NotJudgedError
 from filepact.values import late_logger, replace
-from filepact.workspace.approval import UNCHECKED
 from filepact_diagnostics.semantic.service import SemanticWorkspace
 
 if TYPE_CHECKING:
@@ -55,8 +55,8 @@ class ServerJudge(SemanticWorkspace):
             return None
         update = self._judge(draft.changes, draft.versions, call, patient=not draft.dry_run)
         if not draft.dry_run:
-            waits = bool(draft.asks) or (draft.mode or self._workspace.mode) == "preview"
-            for rule in self._rules(update, _WAY, draft.notes, waits=waits):
+            rule, draft.judged = self._verdict(update, _WAY, draft.notes)
+            if rule:
                 draft.require(rule)
         return update
 
@@ -73,7 +73,8 @@ class ServerJudge(SemanticWorkspace):
             return ""
         update = self._judge(changes, versions, call, patient=True)
         past.confirm = lambda receipt: self.confirm(changes, versions, call, receipt, update)
-        return ", ".join(self._rules(update, _WAY_BACK, []))
+        rule, _ = self._verdict(update, _WAY_BACK, [])
+        return rule
 
     def confirm(
         self,
@@ -170,16 +171,13 @@ class ServerJudge(SemanticWorkspace):
         left = min(call.deadline.left / 2, _LONGEST)
         return ask(changes, versions, seconds=left, patient=True)
 
-    def _rules(
-        self, update: WorkspaceUpdate, way: str, notes: list[str], *, waits: bool = False
-    ) -> Sequence[str]:
-        """The rules by which a person is asked about a change.
+    def _verdict(self, update: WorkspaceUpdate, way: str, notes: list[str]) -> tuple[str, str]:
+        """The rule by which a person is asked about a change, and `Draft.judged`.
 
         Args:
             update: What servers would find.
             way: What to do if it is refused.
             notes: Takes how far it was checked.
-            waits: Whether a person is asked in any case, so that nobody looks at it afterwards.
         """
         errors, findings = _errors(update), update.findings
         doubtful = findings.doubtful if findings else frozenset()
@@ -188,14 +186,15 @@ class ServerJudge(SemanticWorkspace):
             self._refuse(update, sure, "nothing was written", way)
         elif errors:
             notes.append(f"It would bring new errors:\n{self.list_diagnostics(errors)}")
-            return [NEW_ERRORS_RULE]
+            return NEW_ERRORS_RULE, ""
         if update.kind == "none":
-            return []
+            return "", ""
         if findings is None or any(not one.proven for one in update.servers):
+            doubtful = frozenset({""})
             notes.append(f"Not checked for new errors: {_why(update) or 'no answer in time'}.")
         elif not findings.complete:
             notes.append("Checked for new errors only in part: not all files were looked at.")
-        return [UNCHECKED] if waits and doubtful else []
+        return "", UNCHECKED if doubtful else CHECKED
 
     def _refuse(
         self, update: WorkspaceUpdate, errors: Sequence[Diagnostic], done: str, way: str = _WAY

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import pytest
 
 from filepact.app import open_toolbox
-from filepact.domain.operation import Actor, Session
+from filepact.domain.operation import Actor, Approval, Session
+from filepact.errors import ProposalChangedError
 from filepact.tools.registry import CallContext
 from tests.servers.scene import AGENT, Scene
 
@@ -319,3 +320,35 @@ def test_who_writes_to_one_name_of_a_file_has_written_to_all(
     assert found() == {use: False, through: False}
     desk.call("write_file", path=desk.name(by), content=desk.words.wrong)
     assert found() == {use: True, through: True}
+
+
+# -- what waits ------------------------------------------------------------------------------------
+
+ASKS = '[[ask]]\nname = "lib"\npaths = ["lib.*"]\nactions = ["write"]\nwhy = "it is"\n'
+
+
+@pytest.mark.parametrize("mode", ["auto", "preview"])
+def test_what_waits_for_a_person_was_judged_for_the_text_that_they_see(
+    mode: Literal["auto", "preview"], desk_of: Callable[..., Desk]
+) -> None:
+    desk = desk_of(rules=ASKS * (mode == "auto"))
+    workspace, lib = desk.scene.workspace, desk.name("lib")
+    workspace.mode = mode
+    why = "project: lib" if mode == "auto" else "preview mode"
+    refused = desk.call("write_file", path=lib, content=desk.words.wrong)
+    assert (refused.code, desk.name("use") in refused.text) == ("NEW_ERRORS", True), refused.text
+    assert not workspace.pending()
+    waits = desk.call("edit_file", path=lib, old_string="n * 2", new_string="n * 3")
+    assert waits.receipt is not None
+    assert waits.receipt["status"] == "pending"
+    assert [one.rule for one in workspace.pending()] == [f"{why}, checked for new errors"]
+    # What fits the file now is another text than the one that was judged.
+    desk.scene.put(lib, f"\n\n\n{desk.words.lib}")
+    person = Approval(Actor("person", "somebody"))
+    with pytest.raises(ProposalChangedError):
+        workspace.approve(change_of(waits), person)
+    (moved,) = workspace.pending()
+    assert moved.rule == f"{why}, not checked for new errors"
+    assert workspace.approving.granted.scope(moved) == "change"
+    workspace.approve(moved.id, person)
+    assert "n * 3" in desk.scene.get(lib)

@@ -145,11 +145,6 @@ def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
         os.close(wake)
 
 
-def _never() -> bool:
-    """No client sends several messages as one."""
-    return False
-
-
 def _nothing(*_anything: object) -> None:
     """Nothing is to be done."""
 
@@ -185,7 +180,7 @@ class MessagePipes:
         workers: int,
     ) -> None:
         self.before: Callable[[], None] = _nothing
-        self.takes_batches: Callable[[], bool] = _never
+        self.takes_batches: Callable[[], bool] = bool
         self._encode = encode
         self._source = os.dup(source)
         self._sink = sink
