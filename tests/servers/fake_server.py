@@ -6,7 +6,8 @@ to exist.  With ``across`` it finds in each document what is wrong in those file
 ``late`` it publishes so many seconds after a text came, what it then had held; with ``newest`` only for
 a text that is still the last.  With ``crossing`` the first so many answers to ``probe files`` cross with
 an empty list.  With ``reading`` it tells for so long that it reads the project, and
-finds nothing meanwhile.  With ``tsserver`` it passes requests on.
+finds nothing meanwhile; with ``says`` by that notification, with ``health`` and what ails it.  With
+``tsserver`` it passes requests on.  With ``command`` it publishes when it is asked to by that, after so long.
 """
 
 from __future__ import annotations
@@ -51,6 +52,8 @@ def known(path):
 
 
 def found(uri):
+    if "reading" in ORDERS and not read.is_set():
+        return []
     _version, text = documents.get(uri, (0, ""))
     text = "\n".join([text, *map(known, ORDERS.get("across", []))])
     return [
@@ -71,8 +74,6 @@ def found(uri):
 def publish(uri, items=None):
     version = documents[uri][0]
     items = found(uri) if items is None else items
-    if "reading" in ORDERS and not read.is_set():
-        items = []
     if "late" in ORDERS:
         threading.Timer(ORDERS["late"], tell, (uri, items, version)).start()
     else:
@@ -89,8 +90,17 @@ def tell(uri, items, version):
 
 
 def read_project():
-    for value in ({"kind": "begin", "title": "reads the project"}, {"kind": "end"}):
-        send({"method": "$/progress", "params": {"token": "reading", "value": value}})
+    progress = ({"kind": "begin", "title": "reads the project"}, {"kind": "end"})
+    said = {
+        "$/progress": [{"token": "reading", "value": value} for value in progress],
+        "language/status": [{"type": "Starting"}, {"type": "ServiceReady"}],
+        "experimental/serverStatus": [
+            {"quiescent": done, **ORDERS.get("health", {"health": "ok"})} for done in (False, True)
+        ],
+    }
+    method = ORDERS.get("says", "$/progress")
+    for params in said[method]:
+        send({"method": method, "params": params})
         time.sleep(ORDERS["reading"])
         read.set()
 
@@ -127,6 +137,8 @@ def capabilities():
         said["documentSymbolProvider"] = True
     if "tsserver" in ORDERS:
         said["executeCommandProvider"] = {"commands": ["typescript.tsserverRequest"]}
+    if "command" in ORDERS:
+        said["executeCommandProvider"] = {"commands": ["look"]}
     if ORDERS.get("utf8"):
         said["positionEncoding"] = "utf-8"
     return said
@@ -269,6 +281,12 @@ def main():
             documents.pop(message["params"]["textDocument"]["uri"], None)
         elif method == "workspace/executeCommand" and "tsserver" in ORDERS:
             pass_on(message)
+        elif method == "workspace/executeCommand" and "command" in ORDERS:
+            time.sleep(ORDERS["command"])
+            uri, *more = message["params"]["arguments"]
+            if (message["params"]["command"], more) == ("look", ["thisFile", False]):
+                publish(uri)
+            send({"id": message["id"], "result": None})
         elif method == "textDocument/diagnostic":
             diagnose(message)
         elif method == "test/ask":

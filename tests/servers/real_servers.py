@@ -74,7 +74,7 @@ def locate(name: str) -> str | None:
     if name == "filepact-csharp doctor --json":
         return None if csharp() is None else name
     beside = str(Path(sys.executable).parent)
-    name = name.removesuffix(" --lsp --stdio")
+    name = name.removesuffix(" --lsp --stdio").removesuffix(" --version")
     folders = [beside, *(node_folders() if name == "tsc" else ())]
     if name in FROM_NPM:
         folders.append(server_folder())
@@ -82,7 +82,7 @@ def locate(name: str) -> str | None:
         folders.append(server_folder("php"))
     if name == "svelteserver":
         folders.append(server_folder("svelte"))
-    if name in ("gopls", "emmylua_ls", "jdtls"):
+    if name in ("gopls", "emmylua_ls", "jdtls", "rust-analyzer"):
         folders.append("/usr/bin")  # of no registry that tests install from
     return shutil.which(name, path=os.pathsep.join(folders))
 

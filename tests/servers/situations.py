@@ -88,7 +88,19 @@ MORE: dict[str, Case] = {
         "class A { int n = 1; }\n",
         {(0, "33554515")},
     ),
+    "rust-analyzer": (
+        "src/lib.rs",
+        'pub fn f() -> i32 { "x" }\n',
+        "pub fn f() -> i32 { 1 }\n",
+        {(0, "E0308")},
+    ),
 }
+
+PROJECTS = {
+    "gopls": ("go.mod", "module p\n\ngo 1.19\n"),
+    "rust-analyzer": ("Cargo.toml", '[package]\nname = "p"\nversion = "0.1.0"\n'),
+}
+"""What says of a folder that it is a project, where one is wanted."""
 
 UNPROVEN = ("jdtls",)
 """Those that say nowhere which text a list is about: what they are said to find is never fresh."""
@@ -131,6 +143,7 @@ BODIES = {
     "jdtls": "".join(
         f"class C{n} {{ int f(int x) {{ return x + {n}; }} }}\n" for n in range(1_000)
     ),
+    "rust-analyzer": "".join(f"pub fn f{n}(x: i32) -> i32 {{ x + {n} }}\n" for n in range(2_000)),
 }
 
 SITUATIONS = ("start", "crash", "load", "slow", "cancel")
@@ -173,8 +186,9 @@ def observe(name: str, situation: str, folder: Path, *, load: int = 0) -> Told:
     file, wrong, right, expected = {**CASES, **MORE}[name]
     root, body, told = folder / "deep" / "enough" / "project", BODIES[name], Told()
     root.mkdir(parents=True)
-    if name == "gopls":
-        (root / "go.mod").write_text("module p\n\ngo 1.19\n")
+    if name in PROJECTS:
+        project, says = PROJECTS[name]
+        (root / project).write_text(says)
     tree, began = Tree(root.resolve(), name), time.monotonic()
 
     def say(text: str, seconds: float) -> bool:

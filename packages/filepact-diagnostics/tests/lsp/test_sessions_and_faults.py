@@ -70,6 +70,7 @@ def state(pool: ServerPool) -> str:
         ({"kind": "push", "versions": False}, {"probe": "probe"}, "probe", True),
         ({"kind": "push", "knows": []}, {"probe": "probe"}, "version", False),
         ({"kind": "push"}, {"probe": "probe files"}, "probe", True),
+        ({"kind": "push"}, {"probe": "workspace/executeCommand look"}, "version", False),
         ({"kind": "push", "crossing": 2}, {"probe": "probe files"}, "probe", True),
     ],
 )
@@ -87,6 +88,43 @@ def test_diagnostics_come_with_the_way_they_are_known(
         assert len(report.diagnostics) == count
         assert report.confirmed_by == confirmed_by
         assert (report.fresh, report.complete) == (True, whole)
+
+
+def test_what_a_server_lacks_by_its_own_word_is_told_with_what_it_finds(
+    start: Callable[..., ServerPool], tmp_path: Path
+) -> None:
+    says = {"reading": 0.2, "says": "experimental/serverStatus"}
+    ill = {"health": {"health": "warning", "message": "no library is there\ntry this"}}
+    report = ask(start({**says, **ill}, reading=says["says"]), tmp_path)
+    assert (len(report.diagnostics), report.fresh, report.complete) == (1, True, False)
+    assert report.notes == ("no library is there",)
+    report = ask(start(says, reading=says["says"]), tmp_path)
+    assert (len(report.diagnostics), report.complete, report.notes) == (1, True, ())
+
+
+def test_of_a_file_without_a_project_a_server_does_not_know_what_is_wrong(
+    start: Callable[..., ServerPool], tmp_path: Path
+) -> None:
+    report = ask(start({}, outside=["wrong"]), tmp_path)
+    assert (len(report.diagnostics), report.known, report.complete) == (1, False, False)
+
+
+def test_places_are_asked_for_once_the_project_is_read(
+    start: Callable[..., ServerPool], tmp_path: Path
+) -> None:
+    path, seen = str(tmp_path / "a.x"), tmp_path / "log"
+    references = "textDocument/references"
+    orders = {"reading": 0.5, "says": "language/status", "replies": {references: []}}
+    can = {"capabilities": {"textDocumentSync": 1, "referencesProvider": True}}
+    pool = start({**orders, **can, "log": str(seen)}, reading="language/status")
+    question, began = ReferencesQuery(path, 0), time.monotonic()
+    files = {path: "right"}
+    (answer,) = pool.query(
+        str(tmp_path), "fake", question, proposed={}, files=files, seconds=SECONDS
+    ).result()
+    assert (answer.state, answer.value) == ("answered", ())
+    assert references in seen.read_text()
+    assert time.monotonic() - began > 0.5
 
 
 def test_a_server_that_tells_of_a_text_in_parts_has_not_told_all_with_the_first(

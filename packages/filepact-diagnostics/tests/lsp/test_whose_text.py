@@ -55,6 +55,16 @@ WAYS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
         {**PUSH, "late": "late", "newest": True, "reading": 0.6},
         {"ordered": True, "reading": "reads the project"},
     ),
+    "nothing before it says that it is ready": (
+        "pull",
+        {"slow": "late", "reading": 0.3, "says": "experimental/serverStatus"},
+        {"diagnostics": "pull", "reading": "experimental/serverStatus"},
+    ),
+    "a command that lists": (
+        "probe",
+        {**PUSH, "mute": True, "command": "late", "reading": 0.3, "says": "language/status"},
+        {"probe": "workspace/executeCommand look thisFile false", "reading": "language/status"},
+    ),
     "nothing": ("quiet window", {**PUSH, "late": "late"}, {"quiet": 0.2}),
 }
 SOME = [*WAYS][:: often(3, 1)]

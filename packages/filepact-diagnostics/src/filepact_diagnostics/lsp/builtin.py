@@ -313,6 +313,9 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
         # A project says which compiler is run, and what runs within it.
         "risk": "runs",
         "install": "rustup component add rust-analyzer",
+        # Until then it answers, and finds nothing.
+        "reading": "experimental/serverStatus",
+        "outside": ["unlinked-file"],
         "first": 60,
         # What the compiler says itself needs a save, and runs the project's build scripts.
         "options": {"checkOnSave": False, "cargo": {"buildScripts": {"enable": False}}},
@@ -325,6 +328,11 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
         "risk": "runs",
         "install": "the package jdtls of your system, with a Java of version 21 or later",
         "diagnostics": "push",
+        "reading": "language/status",
+        # It publishes what it finds, without a version, before it answers.
+        "probe": "workspace/executeCommand java.project.refreshDiagnostics thisFile false",
+        # Of one without a project, and of one that is not on its project's class path.
+        "outside": ["16", "32"],
         "quiet": 1.5,
         "first": 60,
     },

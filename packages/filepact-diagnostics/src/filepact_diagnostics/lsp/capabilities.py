@@ -121,6 +121,7 @@ def _offered(*, pull: bool) -> dict[str, Any]:
             "showMessage": {"messageActionItem": {}},
             "showDocument": {"support": True},
         },
+        "experimental": {"serverStatusNotification": True},
     }
 
 

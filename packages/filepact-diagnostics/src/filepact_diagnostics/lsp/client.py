@@ -31,30 +31,28 @@ from filepact_diagnostics.lsp.failures import (
 )
 from filepact_diagnostics.lsp.peer import ClientProtocol
 from filepact_diagnostics.lsp.process import ServerProcess
-from filepact_diagnostics.lsp.spec import PAUSES
 from filepact_wire.messages import CONTENT_MODIFIED, METHOD_NOT_FOUND
 from filepact_wire.uris import path_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-    from filepact_diagnostics.lsp.diagnostics import ServerState
     from filepact_diagnostics.lsp.documents import Notification, OpenDocument
     from filepact_diagnostics.lsp.forkserver import ProcessOptions
     from filepact_diagnostics.lsp.spec import ServerSpec
 
-__all__ = ["LanguageClient", "ServerLifecycle"]
+__all__ = ["LanguageClient"]
 
 _STOP_SECONDS: Final = 2.0
 _RETRY_SECONDS: Final = 0.02
 _LONGEST_RETRY_SECONDS: Final = 0.5
-_START_SECONDS: Final = 45.0
-_STEADY_AFTER: Final = 60.0
 _NO_PULL_AFTER: Final = 5.0
 _QUIET_WITHOUT_PROBE: Final = 1.0
 _QUIET_BY_ROUND_TRIP: Final = 4.0
 """How many times as long as a server takes to answer at all it has to be quiet: a busy one is slow at both."""
 
+_EXECUTE: Final = "workspace/executeCommand"
+_WORDS: Final = {"true": True, "false": False}
 _TSSERVER: Final = "typescript.tsserverRequest"
 _TSSERVER_LISTS: Final = ("syntactic", "semantic", "suggestion")
 _FOREVER: Final = float("inf")
@@ -93,6 +91,7 @@ class LanguageClient:
         self._published = DiagnosticsLists()
         self._pulled: dict[tuple[str, str | None], tuple[str, Any]] = {}
         self._limits: dict[str, Any] = {}
+        self._health: dict[str, Any] | None = None
         self._settled: dict[str, tuple[int, int]] = {}
         self._probing = bool(spec.probe)
         self._sent_after = 0
@@ -212,21 +211,23 @@ class LanguageClient:
         once = spec.once or (self._probing and not spec.quiet)
         whole &= not reason and (once or confirmed_by != "version")
         told = FileDiagnostics(spec.name, path, found, confirmed_by, reason, whole, seconds)
-        return told.limited(self._limits.get(path))
+        if any(one.code in spec.outside for one in found):
+            return told.limited({"known": False})
+        return told.limited(self._limits.get(path) or self._health)
 
     async def items(self, document: OpenDocument, deadline: float) -> _Items:
         """The list's diagnostics as the server sent them; a ServerError if they cannot be proven."""
         if self._spec.asking == "pull":
-            while self._busy:
-                await self._heard_before(deadline)
             # Some servers register it only seconds after their start.
             until = min(deadline, self._began + _NO_PULL_AFTER)
             while not (self.capabilities.pull_identifiers or self._over):
                 if (rest := until - self._loop.time()) <= 0:
                     break
                 await self._next_message(rest)
-            if self.capabilities.pull_identifiers:
-                return await self._pull(document, deadline)
+            while self.capabilities.pull_identifiers:
+                pulled = await self._pull(document, deadline)
+                if not self._busy:  # else the project was changed, and is read anew
+                    return pulled
         if self._spec.asking == "tsserver" and _TSSERVER in self.capabilities.commands:
             return await self._ask_tsserver(document, deadline), "pull"
         if self._probing and (answer := await self._probe(document, deadline)) is not None:
@@ -277,9 +278,18 @@ class LanguageClient:
     async def catch_up(self, deadline: float, *files: str) -> bool:
         """Wait until a server has worked up all, and told of files by address; False if it cannot say."""
         method, _, taken = self._spec.probe.partition(" ")
+        params: dict[str, Any] | None = {taken: files} if taken else None
+        if self._probing and method == _EXECUTE:
+            command, *words = taken.split(" ")
+            self._probing = command in self.capabilities.commands
+            more = [_WORDS.get(one, one) for one in words]
+            params = {"command": command, "arguments": [*files, *more]}
+            if not files:
+                return self._probing
         try:
             if self._probing:
-                await self._request(method, {taken: files} if taken else None, deadline)
+                await self._once_read(deadline)
+                await self._request(method, params, deadline)
         except RequestFailedError as error:
             self._probing = error.code != METHOD_NOT_FOUND
             if self._probing and not taken:
@@ -322,8 +332,7 @@ class LanguageClient:
         left = 2 if owed > 1 else 1
         while left:
             if self._busy:
-                while self._busy:
-                    await self._heard_before(deadline)
+                await self._once_read(deadline)
                 read, left = self._published.count, 1
                 self._nudge(document)
             if self._published.number(path) <= read:
@@ -376,6 +385,11 @@ class LanguageClient:
                 continue
             await self._heard_before(deadline, rest if rest > 0 else _FOREVER)
 
+    async def _once_read(self, deadline: float) -> None:
+        """Wait until a server that says so has read the project; before that it knows nothing of it."""
+        while self._busy:
+            await self._heard_before(deadline)
+
     async def _heard_before(self, deadline: float, most: float = _FOREVER) -> None:
         """Wait until the server says anything; a ServerError if it has ended, or no time is left."""
         if self._over:
@@ -413,6 +427,7 @@ class LanguageClient:
         """
         pause = _RETRY_SECONDS
         while True:
+            await self._once_read(deadline)
             try:
                 return await self._request(method, params, deadline)
             except RequestFailedError as error:
@@ -426,7 +441,7 @@ class LanguageClient:
     async def execute(self, command: str, arguments: Sequence[Any], deadline: float) -> Any:
         """The answer to one of the server's commands; otherwise as `request`."""
         params = {"command": command, "arguments": list(arguments)}
-        return await self._request("workspace/executeCommand", params, deadline)
+        return await self._request(_EXECUTE, params, deadline)
 
     # -- what the server says -------------------------------------------------------------
 
@@ -446,11 +461,22 @@ class LanguageClient:
                 self._published.keep(params, self._loop.time())
             case "$/progress":
                 self._progress(params["token"], params["value"])
+            case "experimental/serverStatus" | "language/status" if method == self._spec.reading:
+                self._status(params)
             case "window/showMessage" | "window/logMessage":
                 pass  # a sign of life all the same
             case _:
                 return
         self._heard.set()
+
+    def _status(self, said: Any) -> None:
+        """What a server says of itself: whether it has read the project, and what it lacks."""
+        if "quiescent" in said:
+            self._busy, text = said["quiescent"] is not True, str(said.get("message") or "")
+            note = {"approximate": True, "notes": text.split("\n")[:1]}
+            self._health = None if said.get("health") == "ok" else note
+        elif said["type"] == "ServiceReady":
+            self._busy = False
 
     def _progress(self, token: Any, value: Any) -> None:
         kind = value.get("kind") if isinstance(value, dict) else None
@@ -476,125 +502,3 @@ class LanguageClient:
         self._over = self._over or reason
         self._peer.close(reason)
         self._heard.set()
-
-
-class ServerLifecycle:
-    """Starts one server on one root, and again, after a pause, when it has ended.
-
-    Args:
-        spec: The server.
-        launch: How it is started; the folder is the root.
-        on_start: Called with each new client, before anybody else gets it.
-        pauses: Seconds before new starts.
-
-    Attributes:
-        client: The running server; None when there is none.
-        starts: How often it was started.
-        began: The loop's time of the last start.
-        started_in: Seconds that the last start took.
-        message: Why it last ended.
-    """
-
-    def __init__(
-        self,
-        spec: ServerSpec,
-        launch: ProcessOptions,
-        on_start: Callable[[LanguageClient], None],
-        pauses: Sequence[float] = PAUSES,
-    ) -> None:
-        self._spec = spec
-        self._launch = launch
-        self._on_start = on_start
-        self._pauses = tuple(pauses)
-        self._loop = asyncio.get_running_loop()
-        self._starting: asyncio.Task[None] | None = None
-        self._ending: set[asyncio.Task[None]] = set()
-        self._ends = 0
-        self._not_before = 0.0
-        self.client: LanguageClient | None = None
-        self.starts = 0
-        self.began = 0.0
-        self.started_in = 0.0
-        self.message = ""
-
-    @property
-    def state(self) -> ServerState:
-        """The present state of the server."""
-        if self.client is not None and not self.client.end_reason:
-            return "ready"
-        if self._starting is not None and not self._starting.done():
-            return "starting"
-        if self._ends > len(self._pauses):
-            return "broken"
-        return "waiting" if self._loop.time() < self._not_before else "stopped"
-
-    async def ready(self, deadline: float) -> LanguageClient:
-        """The running server, which is started if it does not run.
-
-        Args:
-            deadline: The loop's time until which to wait.
-
-        Raises:
-            ServerError: It is not there by then; its start goes on.
-        """
-        while True:
-            if self.client is not None and not self.client.end_reason:
-                return self.client
-            state = self.state
-            if state == "broken" or (state == "waiting" and self._not_before >= deadline):
-                raise ServerExitedError(self.message)
-            if state == "waiting":
-                await asyncio.sleep(self._not_before - self._loop.time())
-                continue
-            if self._starting is None or self._starting.done():
-                self._starting = asyncio.create_task(self._start())
-            await asyncio.wait({self._starting}, timeout=max(deadline - self._loop.time(), 0))
-            if not self._starting.done():
-                raise RequestTimeoutError("the server is still starting")
-
-    def wake(self) -> None:
-        """Start the server if it does not run; nobody waits for it."""
-        if self.state == "stopped":
-            self._starting = asyncio.create_task(self._start())
-
-    def give_up(self, reason: str) -> None:
-        """The server has ended, or is as good as gone; it is started again after a pause."""
-        self._ends = 1 if self._loop.time() - self.began > _STEADY_AFTER else self._ends + 1
-        if self._ends <= len(self._pauses):
-            self._not_before = self._loop.time() + self._pauses[self._ends - 1]
-        self.message = reason
-        client, self.client = self.client, None
-        if client is not None:
-            self._end_in_background(client.kill())
-
-    async def stop(self) -> None:
-        """End the server; it is started again when it is next needed."""
-        starting, self._starting = self._starting, None
-        if starting is not None:
-            starting.cancel()
-            await asyncio.gather(starting, return_exceptions=True)
-        client, self.client = self.client, None
-        if client is not None:
-            await client.stop()
-        # The caller may be one of these tasks.
-        others = [task for task in self._ending if task is not asyncio.current_task()]
-        await asyncio.gather(*others, return_exceptions=True)
-
-    def _end_in_background(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work)
-        self._ending.add(task)
-        task.add_done_callback(self._ending.discard)
-
-    async def _start(self) -> None:
-        self.began = self._loop.time()
-        self.starts += 1
-        try:
-            client = await LanguageClient.start(
-                self._launch, self._spec, self.give_up, _START_SECONDS
-            )
-        except ServerError as error:
-            self.give_up(str(error))
-            return
-        self.started_in = self._loop.time() - self.began
-        self._on_start(client)
-        self.client = client

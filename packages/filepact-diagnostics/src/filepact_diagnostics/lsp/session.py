@@ -10,7 +10,6 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.values import replace
-from filepact_diagnostics.lsp.client import ServerLifecycle
 from filepact_diagnostics.lsp.diagnostics import (
     FileDiagnostics,
     ServerDiagnostics,
@@ -18,6 +17,7 @@ from filepact_diagnostics.lsp.diagnostics import (
 )
 from filepact_diagnostics.lsp.failures import RequestFailedError, RequestTimeoutError, ServerError
 from filepact_diagnostics.lsp.features import QueryAnswer, UnknownMethodError
+from filepact_diagnostics.lsp.lifecycle import ServerLifecycle
 from filepact_diagnostics.lsp.sync import DocumentSync, ServerTurns
 from filepact_wire.uris import uri_of
 

@@ -123,14 +123,17 @@ class ServerSpec:
         asking: Whether it is asked for diagnostics.
         probe: A request that is answered only when all that was sent before has been worked up;
             empty where there is none.  With a blank and the name of a parameter behind it, it takes the
-            addresses of files there, and publishes about each before it answers.
+            addresses of files there, and publishes about each before it answers.  With
+            `workspace/executeCommand` it is a command that follows, with what that takes after a file.
         ordered: Whether it publishes without saying about which version, but checks one text after
             the other and only the last that it has, each time that it is sent one: so a list that
             comes once it has read a text is about that text.
         once: Whether it publishes all that it finds in a text in one list; where it does not, one that
             names the text's version may lack what comes later, and counts as incomplete.
         reading: What stands in the title of the progress that it tells of while it reads the project,
-            as it does after its start; what it says before the end counts for nothing.
+            as it does after its start; what it says before the end counts for nothing.  Or the
+            notification by which it says that it has: `experimental/serverStatus` or `language/status`.
+        outside: Codes of what it finds in a file that belongs to no project, of which it says little else.
         quiet: Seconds without a further publication after which a list is told, for servers that
             prove nothing; such a list does not count as fresh.  Others are given so long for more.
         first: Seconds that the first diagnostics of a project may take.
@@ -178,6 +181,7 @@ class ServerSpec:
     ordered: bool = False
     once: bool = False
     reading: str = ""
+    outside: tuple[str, ...] = ()
     quiet: float = 0.0
     first: float = 10.0
     sync: SyncMethod = field(default_factory=SyncMethod)
@@ -335,6 +339,7 @@ def _server(table: _Table, old: ServerSpec | None, *, named: bool, sound: bool) 
         table.truth("ordered", default=old.ordered),
         table.truth("once", default=old.once),
         table.text("reading", old.reading),
+        table.words("outside", old.outside),
         table.seconds("quiet", old.quiet),
         table.seconds("first", old.first),
         SyncMethod(
