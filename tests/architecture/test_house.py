@@ -11,13 +11,13 @@ from collections import defaultdict
 from tests.architecture.project import HOUSE, MODULES, WINGS, dotted, syntax
 
 MOST_MODULES = 163
-MOST_LINES = 61_650
+MOST_LINES = 61_678
 CORE = ("text", "domain", "fs", "store", "workspace")
-MOST_CORE_LINES = 52_405
+MOST_CORE_LINES = 52_420
 MOST_WING_LINES = {
     "filepact_acp": 10_540,
     "filepact_cli": 6_760,
-    "filepact_diagnostics": 14_770,
+    "filepact_diagnostics": 14_955,
     "filepact_fleet": 6_760,
     "filepact_gateway": 4_900,
     "filepact_hooks": 5_015,
