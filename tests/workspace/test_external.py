@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from filepact.app import open_workspace
-from filepact.domain.document import WorkspacePath, content_id
+from filepact.domain.document import NamedFiles, WorkspacePath, content_id
 from filepact.domain.operation import Actor, Session
 from filepact.domain.protected import AGENT_LOGS
 from filepact.errors import FilepactError, StaleFileError
@@ -21,6 +21,7 @@ from filepact.fs.path_form import is_beneath
 from filepact.fs.root import Root
 from filepact.workspace import file_snapshot, file_states, observe
 from filepact.workspace.external import ChangeList, ExternalChanges, KnownFileLimits
+from filepact.workspace.file_snapshot import CallFiles
 from filepact.workspace.file_states import CallRange
 from filepact.workspace.selection import Selection
 from tests.hostile.sweeps import often
@@ -1627,3 +1628,16 @@ def test_a_socket_that_keeps_a_folder_is_named(root, workspace, outside, session
     assert "the folder moved stays: it is not empty: moved/pipe (no file)" in str(done.notes)
     assert (root / "moved" / "pipe").is_fifo()
     assert (root / "kept" / "a").read_text() == "a\n"
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_of_several_pipes_each_is_told_to_whoever_may_have_made_it(root, outside, session, there):
+    if there:
+        os.mkfifo(root / "there")
+    outside.resnapshot()
+    none = frozenset()
+    outside.attend("call", CallFiles(none, none, none, False, True, NamedFiles()), ["call"])
+    os.mkfifo(root / "one")
+    os.mkfifo(root / "other")
+    assert outside.detect(session, wanted=lambda path: path.path == "one").unkept == ("one",)
+    assert outside.detect(session).unkept == ("other",)

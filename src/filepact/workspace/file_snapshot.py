@@ -297,10 +297,10 @@ class FileSnapshot:
     def tell(self, name: str, after: Revision | None) -> None:
         """Note that what became of what is not looked into was told."""
         self.made.pop(name, None)
-        if after in (PIPE, INSTEAD) or (after and after.is_folder and not after.was_read):
+        if after and not after.was_read and (after.is_folder or is_odd(self._root, name)):
             self.made[name] = after if after.is_folder else PIPE
             self.hidden |= {name}
-            self.passed = (self.passed or self.hidden) | {name}
+            self.passed = (self.hidden if self.passed is None else self.passed) | {name}
 
     # -- what is different ----------------------------------------------------------------
 
