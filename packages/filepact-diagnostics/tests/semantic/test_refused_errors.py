@@ -216,6 +216,18 @@ def test_a_new_file_does_not_come_with_what_uses_it_wrongly(desk_of: Callable[..
     assert {name: text for name, (_, text) in desk.state().items()} == texts
 
 
+def test_a_new_file_does_not_come_where_what_lacked_it_then_has_other_errors(
+    desk_of: Callable[..., Desk],
+) -> None:
+    desk = desk_of()
+    desk.scene.put(desk.name("use"), desk.words.use.format("core"))
+    refused = desk.call("write_file", path=desk.name("core"), content=desk.words.wrong)
+    assert (refused.code, desk.name("use") in refused.text) == ("NEW_ERRORS", True), refused.text
+    assert desk.lines(desk.name("core")) is None
+    made = desk.call("write_file", path=desk.name("core"), content=desk.words.lib)
+    assert not made.failed, made.text
+
+
 # -- what goes back --------------------------------------------------------------------------------
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -275,3 +276,18 @@ def test_a_project_file_that_changes_changes_what_is_in_the_workspace(projects: 
     assert projects.data("write_file", **sent)["workspaceUpdate"]["inWorkspaceAfter"] is False
     projects.put("App/App.csproj", APP.replace("Drafts", "Nothing"))
     assert projects.data("write_file", **sent)["workspaceUpdate"]["inWorkspaceAfter"] is True
+
+
+def test_a_new_file_that_breaks_others_is_taken_back(tmp_path: Path) -> None:
+    environment = {"HOME": os.environ["HOME"], "PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
+    pool = ServerPool([server("ty")], environment, locate)
+    with served(tmp_path, pool, new_errors="deny") as it:
+        it.put("use.py", "from core import double\n\nanswer: int = double(21)\n")
+        sent = {"filePath": "core.py", "createIfMissing": True, "applyChanges": True}
+        wrong = "def double(n: str) -> str:\n    return n\n"
+        error = it.answer("write_file", **sent, content=wrong)["error"]
+        assert (error["code"], "use.py" in error["message"]) == ("NEW_ERRORS", True), error
+        assert not (it.root / "core.py").exists()
+        right = wrong.replace("str", "int")
+        assert it.data("write_file", **sent, content=right)["applied"]
+        assert it.held("core.py") == right
