@@ -312,7 +312,8 @@ class SolutionEngine(EngineEvents):
         receipt = submitted.receipt
         if self._judge is not None:
             made, checked = planned.draft, submitted.previewed
-            self._judge.confirm(made.changes, made.versions, call, receipt, checked)
+            with _with_a_preview():
+                self._judge.confirm(made.changes, made.versions, call, receipt, checked)
         answer = _answer(planned, receipt, self._update(call, planned, submitted))
         if planned.draft.tool != "code_action":
             return CallResult("", receipt=facts(answer))
@@ -333,21 +334,11 @@ class SolutionEngine(EngineEvents):
                     _log.exception("the solution could not be opened")
 
     def _check(self, draft: Draft, call: CallContext) -> WorkspaceUpdate | None:
-        """The servers' findings for a change that they may cause to be refused; else None.
-
-        Raises:
-            NewErrorsError: It would bring errors, and these are refused.
-        """
+        """The servers' findings for a change that they may cause to be refused; else None."""
         if self._judge is None or draft.dry_run:
             return None
-        try:
+        with _with_a_preview():
             return self._judge.check(draft, call)
-        except NewErrorsError as error:
-            raise NewErrorsError(
-                error.message,
-                hint="Send a text that brings none; a preview lists what servers would find.",
-                **error.details,
-            ) from None
 
     def _remember(self, call: CallContext, planned: SolutionChange) -> None:
         """Note the compared text as shown: a later call must not undo what others do until then."""
@@ -397,6 +388,16 @@ class SolutionEngine(EngineEvents):
         except Exception:  # noqa: BLE001 - what is on the disk has to be said, whatever fails here
             _log.exception("the language servers could not be asked")
             return WorkspaceUpdate("failed", False, False, False, _BROKEN)
+
+
+@contextmanager
+def _with_a_preview() -> Iterator[None]:
+    """Name the way on that these tools have, where new errors are refused."""
+    try:
+        yield
+    except NewErrorsError as error:
+        hint = "Send a text that brings none; a preview lists what servers would find."
+        raise NewErrorsError(error.message, hint=hint, **error.details) from None
 
 
 def _answer(planned: SolutionChange, receipt: Receipt, update: WorkspaceUpdate) -> WriteAnswer:

@@ -287,6 +287,7 @@ def test_a_new_file_that_breaks_others_is_taken_back(tmp_path: Path) -> None:
         wrong = "def double(n: str) -> str:\n    return n\n"
         error = it.answer("write_file", **sent, content=wrong)["error"]
         assert (error["code"], "use.py" in error["message"]) == ("NEW_ERRORS", True), error
+        assert "a preview lists" in error["hint"]
         assert not (it.root / "core.py").exists()
         right = wrong.replace("str", "int")
         assert it.data("write_file", **sent, content=right)["applied"]
