@@ -102,7 +102,7 @@ PROJECTS = {
 }
 """What says of a folder that it is a project, where one is wanted."""
 
-UNPROVEN = ("jdtls",)
+UNPROVEN: tuple[str, ...] = ()
 """Those that say nowhere which text a list is about: what they are said to find is never fresh."""
 
 
@@ -207,7 +207,8 @@ def observe(name: str, situation: str, folder: Path, *, load: int = 0) -> Told:
         for number in range(6):
             say((wrong if number % 2 else right) + body + "\n" * number, 0.3)
         for text in (wrong, right, wrong):
-            assert say(text + body, SECONDS) or name in UNPROVEN
+            # One whose end is not noticed until it is asked is asked once more.
+            assert any(say(text + body, SECONDS) for _ in range(2)) or name in UNPROVEN
 
     with ExitStack() as stack:
         stack.callback(tree.close)
