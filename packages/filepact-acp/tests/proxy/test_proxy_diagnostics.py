@@ -88,8 +88,9 @@ def test_errors_that_a_turn_has_left_are_told_before_it_ends(rig):
         return [one["content"]["text"].strip().split("\n") for one in told]
 
     steps = (("a.x", "one", "wrong"), ("b.x", "one", "wrong"), ("b.x", "wrong", "fine"))
-    ((head, *lines),) = turn(*steps)
+    ((head, fence, *lines, end),) = turn(*steps)
     assert head.endswith(": 1.")
+    assert fence == end == "```"  # an editor shows Markdown
     assert [line.split()[0] for line in lines] == ["a.x:1:1"]
     assert turn(("b.x", "fine", "finer")) == []  # the error in a.x is of another turn
     assert turn() == []

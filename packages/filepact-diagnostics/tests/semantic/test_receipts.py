@@ -305,12 +305,18 @@ def test_a_turn_is_summed_up_in_ten_lines_and_what_is_not_proven_is_not_judged(
             desk.call("write_file", path=name, content="x: int = ''\n" * 12)
         first, *found, last = scene.semantics.turn_summary(session=AGENT, ends=True).split("\n")
         assert first.endswith(": 24.")
-        assert [line.split()[0].partition(":")[0] for line in found] == ["a.py"] * 7
+        assert [line.split()[0].partition(":")[0] for line in found] == ["a.py"] * 4 + ["b.py"] * 3
         assert last == "  and 17 more, in 2 files"
+        desk.call("write_file", path="c.py", content=f"y: int = '{'long ' * 40}'\n")
+        told = scene.semantics.turn_summary(session=AGENT, ends=True).split("\n")
+        assert [line.split()[0].partition(":")[0] for line in told[1:-1]].count("c.py") == 1
+        assert max(map(len, told)) == 80  # for a person; a model reads more of it
+        asked = desk.call("history", action="errors").text.split("\n")
+        assert max(map(len, asked)) > 120
         scene.pool.restart(str(scene.root))
         assert scene.semantics.turn_summary(session=AGENT, ends=True) == ""
         assert not [one for one in scene.pool.status() if one.pid]  # and it is not started for that
-        for name in ("a.py", "b.py"):
+        for name in ("a.py", "b.py", "c.py"):
             desk.call("write_file", path=name, content="x: int = 1\n")
         assert scene.semantics.turn_summary(session=AGENT, ends=True) == ""
     finally:

@@ -483,7 +483,9 @@ class ProxyExecutor:
         if session is None or session.cancelled or session.turn_errors is None:
             return
         if text := session.turn_errors():
-            content = {"type": "text", "text": f"\n\n{text}\n"}
+            # As Markdown the lines would be one paragraph, and what stands in <> would be no text.
+            head, _, found = text.partition("\n")
+            content = {"type": "text", "text": f"\n\n{head}\n```\n{found}\n```\n"}
             update = {"sessionUpdate": "agent_message_chunk", "content": content}
             self._links.questions.tell(
                 "session/update", {"sessionId": session_id, "update": update}

@@ -20,6 +20,8 @@ __all__ = ["describe", "describe_late", "describe_turn", "list_found", "place_of
 MOST_SHOWN: Final = 5
 _MOST_OF_TURN: Final = 8
 _MOST_CHARACTERS: Final = 200
+_WIDTH: Final = 80
+_FEWEST_CHARACTERS: Final = 20
 _ORDER: Final[tuple[Severity, ...]] = ("error", "warning", "information", "hint")
 _PLURALS: Final[dict[Severity, str]] = {
     "error": "errors",
@@ -103,7 +105,7 @@ def describe_late(
 def describe_turn(
     found: Iterable[Diagnostic], unjudged: int, show: Callable[[str], str], *, ends: bool
 ) -> str:
-    """The lines about all errors that a turn has brought and left: ten at most, by file.
+    """The lines about all errors that a turn has brought and left: ten at most, by file, and some of each.
 
     Args:
         found: Those that are still found.
@@ -115,11 +117,17 @@ def describe_turn(
     if ends and not errors:
         return ""
     said = [f"New errors of this turn that are still found: {len(errors) or 'none'}."]
-    said += list_found(errors, show, _MOST_OF_TURN)
-    if more := errors[_MOST_OF_TURN:]:
-        said[-1] = (
-            f"  and {len(more) + 1} more, in {_files({one.path for one in errors[_MOST_OF_TURN - 1 :]})}"
-        )
+    most = _MOST_OF_TURN - (len(errors) > _MOST_OF_TURN)
+    rounds: list[tuple[int, Diagnostic]] = []
+    counts = Counter[str]()
+    for one in errors:  # the first of each file goes before the second of any
+        rounds.append((counts[one.path], one))
+        counts[one.path] += 1
+    chosen = {id(one) for _, one in sorted(rounds, key=lambda each: each[0])[:most]}
+    shown = [one for one in errors if id(one) in chosen]
+    said += list_found(shown, show, most, _WIDTH if ends else 0)
+    if more := [one.path for one in errors if id(one) not in chosen]:
+        said.append(f"  and {len(more)} more, in {_files({*more})}")
     if unjudged:
         said.append(f"Not judged: {_files(range(unjudged))}.")
     return "\n".join(said)
@@ -129,16 +137,17 @@ def _files(some: Collection[object]) -> str:
     return f"{len(some)} {'file' if len(some) == 1 else 'files'}"
 
 
-def place_of(one: Diagnostic, show: Callable[[str], str]) -> str:
-    """A diagnostic on one line; lines and columns count from 1."""
-    words = _cut(one.message)
+def place_of(one: Diagnostic, show: Callable[[str], str], width: int = 0) -> str:
+    """A diagnostic on one line, of a width if one is given; lines and columns count from 1."""
     where = f"{show(one.path)}:{one.start.line + 1}:{one.start.column + 1}"
-    return " ".join(part for part in (where, one.severity, one.code, words) if part)
+    start = " ".join(part for part in (where, one.severity, one.code) if part)
+    room = max(width - len(start) - 2, _FEWEST_CHARACTERS) if width else _MOST_CHARACTERS
+    return f"{start} {_cut(one.message, room)}".rstrip()
 
 
-def _cut(text: str) -> str:
+def _cut(text: str, most: int = _MOST_CHARACTERS) -> str:
     words = " ".join(text.split())
-    return words if len(words) <= _MOST_CHARACTERS else f"{words[:_MOST_CHARACTERS]}…"
+    return words if len(words) <= most else f"{words[:most]}…"
 
 
 def _told(found: Iterable[Diagnostic], *, warnings: bool) -> list[Diagnostic]:
@@ -173,11 +182,11 @@ def _by_severity(found: Iterable[Diagnostic], word: str) -> list[str]:
 
 
 def list_found(
-    found: Iterable[Diagnostic], show: Callable[[str], str], most: int = MOST_SHOWN
+    found: Iterable[Diagnostic], show: Callable[[str], str], most: int = MOST_SHOWN, width: int = 0
 ) -> list[str]:
     """The first diagnostics, the worst before others, one on each line."""
     ranked = sorted(found, key=lambda one: _ORDER.index(one.severity))
-    return [f"  {place_of(one, show)}" for one in ranked[:most]]
+    return [f"  {place_of(one, show, width - 2 if width else 0)}" for one in ranked[:most]]
 
 
 def _silence(one: ServerUpdate, whole: str) -> str:
