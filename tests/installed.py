@@ -20,6 +20,7 @@ import filepact_index
 import filepact_mcp
 import filepact_run
 import filepact_setup
+import filepact_supervisor
 import filepact_windows
 import filepact_wire
 
@@ -37,6 +38,7 @@ WINGS = tuple(
         filepact_mcp,
         filepact_run,
         filepact_setup,
+        filepact_supervisor,
         filepact_windows,
         filepact_wire,
     )

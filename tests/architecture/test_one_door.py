@@ -283,7 +283,14 @@ ALLOWED: dict[str, dict[str, str]] = {
         ),
         "a language server's process, its pipes, its supervisor and the line to that",
     ),
-    "supervisor": dict.fromkeys(
+    "filepact_supervisor.sandbox_process": dict.fromkeys(
+        (
+            *("ctypes.", "fcntl.", "glob.", "open", "os", "os.", "shutil.rmtree", "shutil.which"),
+            "socket.",
+        ),
+        "the process of a confined server, what it may reach, and the files that it asks for",
+    ),
+    "filepact_supervisor.supervisor": dict.fromkeys(
         (
             *("ctypes.", "open", "os._exit", "os.chdir", "os.close", "os.closerange"),
             *("os.dup2", "os.environ"),

@@ -10,12 +10,12 @@ import json
 import signal
 import sys
 
-from filepact.domain.server_sandbox import ServerSandbox
 from filepact.fs.root import Root
 from filepact.fs.sandbox import confine
 from filepact_diagnostics.lsp.forkserver import ForkServer
 from filepact_diagnostics.lsp.pool import ServerPool
 from filepact_diagnostics.lsp.spec import parse_servers
+from filepact_supervisor.server_sandbox import ServerSandbox
 
 
 def main() -> None:

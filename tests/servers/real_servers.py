@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from filepact.domain.server_sandbox import ServerSandbox
 from filepact_diagnostics.lsp.builtin import builtin_servers
 from filepact_diagnostics.lsp.documents import DiskChange
 from filepact_diagnostics.lsp.pool import ServerPool
 from filepact_diagnostics.lsp.spec import parse_servers
+from filepact_supervisor.server_sandbox import ServerSandbox
 from tests.node_programs import NodeError, install
 from tests.servers.asking import Preview, delta_of, preview_of, report_of
 from tests.servers.csharp_toolchain import ToolchainError, toolchain

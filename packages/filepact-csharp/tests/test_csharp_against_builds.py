@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from filepact.domain.operation import Actor, Session
-from filepact.fs.server_sandbox import can_confine_servers
 from filepact_diagnostics.lsp.pool import ServerPool
+from filepact_supervisor.sandbox_process import can_confine_servers
 from project_tree import ProjectTree, sdk
 from real_build import FRAMEWORK, errors_of_build, sdk_folder, sdk_or_skip
 from talk import Talk

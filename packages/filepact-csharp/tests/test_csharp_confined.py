@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from filepact.fs.server_sandbox import can_confine_servers
+from filepact_supervisor.sandbox_process import can_confine_servers
 from project_tree import sdk
 from real_build import FRAMEWORK, sdk_folder
 from tests.servers.csharp_toolchain import toolchain_or_skip

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from contextlib import ExitStack
 
     from filepact.config.settings import Settings
-    from filepact.domain.server_sandbox import ServerSandbox
     from filepact.opening import OpenFolders
     from filepact.tools.registry import Level, Tier, Toolset
     from filepact.workspace.guard import Guard
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from filepact_diagnostics.lsp.spec import ServerSpec
     from filepact_diagnostics.programs import Programs
     from filepact_diagnostics.settings import LanguageServerSettings, ServerTrust, Using
+    from filepact_supervisor.server_sandbox import ServerSandbox
 
     Locate = Callable[[str], str | None]
 
@@ -328,14 +328,14 @@ def open_semantic_workspace(
 
 def confines_servers(settings: Settings) -> bool:
     """Whether language servers that only disclose are confined to a sandbox, instead of waiting for trust."""
-    from filepact.fs.server_sandbox import can_confine_servers  # noqa: PLC0415 - only servers need it
+    from filepact_supervisor.sandbox_process import can_confine_servers  # noqa: PLC0415 - only servers need it
 
     return settings.guard.landlock != "off" and can_confine_servers()
 
 
 def _server_sandbox(guard: Guard) -> ServerSandbox:
     """The sandbox of the language servers of some folders, without what is a server's own."""
-    from filepact.domain.server_sandbox import ServerSandbox  # noqa: PLC0415 - only servers need it
+    from filepact_supervisor.server_sandbox import ServerSandbox  # noqa: PLC0415 - only servers need it
 
     rules = (guard.policy.rules, guard.policy.fallbacks)
     roots = tuple(root.path for root in guard.roots)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from filepact.fs.server_sandbox import can_confine_servers
+from filepact_supervisor.sandbox_process import can_confine_servers
 from tests.hostile.sweeps import often
 from tests.servers.real_servers import Tree
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from filepact import supervisor
 from filepact_diagnostics.lsp.capabilities import initialize_params
 from filepact_diagnostics.lsp.client import LanguageClient
 from filepact_diagnostics.lsp.failures import (
@@ -22,6 +21,7 @@ from filepact_diagnostics.lsp.failures import (
 from filepact_diagnostics.lsp.forkserver import ProcessOptions
 from filepact_diagnostics.lsp.peer import ClientProtocol
 from filepact_diagnostics.lsp.process import ServerProcess
+from filepact_supervisor import supervisor
 from filepact_wire.framing import FrameReader, frame
 from filepact_wire.messages import (
     CONTENT_MODIFIED,

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from filepact.domain.server_sandbox import ServerSandbox
 from filepact_diagnostics.lsp.failures import ServerExitedError
 from filepact_diagnostics.lsp.forkserver import ForkServer, ProcessOptions
 from filepact_diagnostics.lsp.pool import ServerPool
+from filepact_supervisor.server_sandbox import ServerSandbox
 from tests.servers.asking import report_of
 from tests.servers.fakes import PAUSES, SECONDS, fake, wait_for_end
 

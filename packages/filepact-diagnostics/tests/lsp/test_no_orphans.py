@@ -124,7 +124,7 @@ def test_a_server_that_ignores_its_end_is_ended_with_what_it_has_started(
 
 AS_ELSEWHERE = """
 import sys
-from filepact import supervisor
+from filepact_supervisor import supervisor
 
 supervisor._adopt_orphans = lambda: False
 supervisor.run(int(sys.argv[1]), 0, "", sys.argv[2:])

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from filepact.domain.server_sandbox import ServerSandbox
-from filepact.fs.server_sandbox import can_confine_servers
 from filepact_diagnostics.lsp.builtin import builtin_servers
 from filepact_diagnostics.lsp.pool import ServerPool
+from filepact_supervisor.sandbox_process import can_confine_servers
+from filepact_supervisor.server_sandbox import ServerSandbox
 from tests.hostile.sweeps import often
 from tests.servers.asking import report_of
 from tests.servers.fakes import fake

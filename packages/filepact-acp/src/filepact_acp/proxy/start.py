@@ -13,7 +13,7 @@ import time
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Final
 
-import filepact
+import filepact_supervisor
 from filepact.errors import InvalidParamsError
 from filepact_acp.client_buffers import PATIENCE
 from filepact_wire.pipes import read_some, standard_pipes, stopped_by_signals, write_at_once
@@ -56,7 +56,7 @@ class AgentProcess:
                     sys.executable,
                     "-I",
                     "-S",
-                    f"{filepact.__path__[0]}/supervisor.py",
+                    f"{filepact_supervisor.__path__[0]}/supervisor.py",
                     "run",
                     str(end),
                     "0",  # of memory as much as it likes

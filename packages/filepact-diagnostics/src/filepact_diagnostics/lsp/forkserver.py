@@ -4,7 +4,7 @@ What a confined process starts is confined as well, and could not even be run.  
 started before: it starts the supervisors of servers outside the sandbox, but only those that were
 agreed upon before anybody was served.  Whoever takes over the confined process gains no way to run
 anything else.  Pipes and lines are made by the confined process and handed over, so that it talks to
-servers, and ends them, as always.  `filepact.supervisor` is the program.
+servers, and ends them, as always.  `filepact_supervisor.supervisor` is the program.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Final
 
+import filepact_supervisor
 from filepact import values
 from filepact.values import dataclass, field
 from filepact_diagnostics.lsp.failures import ServerExitedError
@@ -38,11 +39,13 @@ __all__ = [
 
 GIBIBYTE: Final = 1024**3
 
-_HERE: Final = os.path.dirname(values.__file__)
+_HERE: Final = filepact_supervisor.__path__[0]
+_PLACES: Final = [*dict.fromkeys(map(os.path.dirname, (os.path.dirname(values.__file__), _HERE)))]
 _PROGRAM: Final = (
-    f"import sys; sys.path.append({_HERE!r}); import supervisor; sys.path.pop(); supervisor.main()"
+    f"import sys; sys.path.append({_HERE!r}); import supervisor; sys.path[-1:] = {_PLACES!r}; "
+    "supervisor.main()"
 )
-"""Imported, since Python compiles a script anew each time that it is run."""
+"""Imported, since Python compiles a script anew each time that it is run; what confines a server is imported later."""
 _SEND_SECONDS: Final = 5.0
 
 Descriptors = tuple[int, int, int, int]

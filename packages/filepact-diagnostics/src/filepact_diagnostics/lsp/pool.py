@@ -9,10 +9,10 @@ from posixpath import dirname, join, normpath
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from filepact.domain.policy import AccessRequest, Policy
-from filepact.domain.server_sandbox import ServerSandbox
 from filepact.values import late_regex, replace
 from filepact_diagnostics.lsp.forkserver import GIBIBYTE, ProcessOptions
 from filepact_diagnostics.lsp.spec import PAUSES, beneath
+from filepact_supervisor.server_sandbox import ServerSandbox
 
 if TYPE_CHECKING:
     import asyncio

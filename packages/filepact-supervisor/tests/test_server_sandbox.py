@@ -14,7 +14,7 @@ import pytest
 
 from filepact.domain.policy import READS, Rule
 from filepact.domain.protected import BUILT_IN_RULES
-from filepact.fs.server_sandbox import (
+from filepact_supervisor.sandbox_process import (
     _BY_MACHINE,
     SandboxProcess,
     ServerSandbox,

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import socket
     from typing import Any, NoReturn
 
-    from filepact.fs.server_sandbox import SandboxProcess
+    from filepact_supervisor.sandbox_process import SandboxProcess
 
 _SET_CHILD_SUBREAPER = 36  # of <linux/prctl.h>
 _KILL = 9  # SIGKILL, without the module that names it
@@ -92,11 +92,7 @@ def run(line: int, memory: int, sandbox: str, command: list[str]) -> NoReturn:
 
 def _confined(sandbox: str) -> SandboxProcess:
     """A process in a sandbox, to be started."""
-    place = __file__
-    for _ in range(2):
-        place = os.path.dirname(place)  # noqa: PTH120 - starts faster
-    sys.path.insert(0, place)
-    from filepact.fs.server_sandbox import SandboxProcess, ServerSandbox  # noqa: PLC0415 - see above
+    from filepact_supervisor.sandbox_process import SandboxProcess, ServerSandbox  # noqa: PLC0415 - on the path that whoever starts us has set
 
     return SandboxProcess(ServerSandbox.from_json(sandbox), os.environ)
 
@@ -178,8 +174,8 @@ def _sweep() -> None:
 def _children(process: int) -> list[int]:
     """The processes that the threads of a process have started; OSError if that cannot be known."""
     found: list[int] = []
-    for task in os.listdir(f"/proc/{process}/task"):  # noqa: PTH208 - starts faster
-        with open(f"/proc/{process}/task/{task}/children", "rb") as listing:  # noqa: PTH123 - starts faster
+    for task in os.listdir(f"/proc/{process}/task"):
+        with open(f"/proc/{process}/task/{task}/children", "rb") as listing:
             found += map(int, listing.read().split())
     return found
 
@@ -193,7 +189,7 @@ def _memory_of_descendants(process: int) -> int:
         return 0
     for child in children:
         try:
-            with open(f"/proc/{child}/statm", "rb") as sizes:  # noqa: PTH123 - starts faster
+            with open(f"/proc/{child}/statm", "rb") as sizes:
                 found += int(sizes.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
         except OSError:
             continue
@@ -206,8 +202,8 @@ def _work_of_descendants(process: int) -> int:
     found = 0
     try:
         for child in _children(process):
-            for task in os.listdir(f"/proc/{child}/task"):  # noqa: PTH208 - starts faster
-                with open(f"/proc/{child}/task/{task}/stat", "rb") as said:  # noqa: PTH123 - the same
+            for task in os.listdir(f"/proc/{child}/task"):
+                with open(f"/proc/{child}/task/{task}/stat", "rb") as said:
                     words = said.read().rpartition(b")")[2].split()
                 if words[0] in (b"R", b"D"):
                     return -1

@@ -22,11 +22,11 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 from filepact.domain.policy import AccessRequest, Policy
 from filepact.domain.protected import BUILT_IN_RULES
-from filepact.domain.server_sandbox import ServerSandbox
 from filepact.fs.home_secrets import SecretIndex
 from filepact.fs.sandbox import CHANGE, READ, RUN, USE, landlock_abi, restrict
 from filepact.text.secrets import holds_private_key
 from filepact.values import dataclass, replace
+from filepact_supervisor.server_sandbox import ServerSandbox
 
 if TYPE_CHECKING:
     import socket
