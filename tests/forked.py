@@ -100,6 +100,15 @@ class Command(subprocess.Popen[Any]):
         self._line.close()
         return self.pid, status
 
+    def _wait(self, timeout: float | None) -> int:
+        """Wait as long as that, and not for the next of ever rarer looks."""
+        if timeout is not None and self.returncode is None:
+            # Another thread that waits as well may have heard of the end, and closed it.
+            with suppress(ValueError):
+                if not select.select([self._line], [], [], max(0.0, timeout))[0]:
+                    raise subprocess.TimeoutExpired(self.args, timeout)
+        return super()._wait(None)  # type: ignore[misc,no-any-return]
+
     def _internal_poll(self, *_: Any, **__: Any) -> int | None:
         if self.returncode is None and self._waitpid_lock.acquire(blocking=False):
             try:
