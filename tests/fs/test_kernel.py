@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import os
 from typing import TYPE_CHECKING
 
@@ -60,6 +62,38 @@ def test_an_end_that_cannot_be_asked_for_is_an_error(
                 disk.wait()
         disk.wait()
     disk.close()
+
+
+def test_what_a_disk_refused_is_told_with_its_number(
+    tmp_path: Path, disk: FileSync, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(_number: int, _context: object, _least: int, _most: int, event: int, _end: None):
+        (ctypes.c_int64 * 4).from_address(event)[2] = -errno.EIO
+        return 1
+
+    with (tmp_path / "a").open("wb") as file:
+        assert disk.begin(file.fileno())
+        with monkeypatch.context() as patched:
+            patched.setattr(kernel, "_getevents", refused)
+            with pytest.raises(OSError) as caught:
+                disk.wait()
+        assert caught.value.errno == errno.EIO
+        disk.wait()
+    disk.close()
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_the_allocator_is_asked_where_it_hears(
+    monkeypatch: pytest.MonkeyPatch, there: bool
+) -> None:
+    asked: list[tuple[object, ...]] = []
+    for name in ("_mallopt", "_malloc_trim"):
+        ask = lambda *words, name=name: asked.append((name, *words))  # noqa: E731
+        monkeypatch.setattr(kernel, name, ask if there else None)
+    kernel.use_few_arenas()
+    kernel.give_memory_back()
+    wanted = [("_mallopt", kernel._ARENAS, 2), ("_malloc_trim", 0)]
+    assert asked == (wanted if there else [])
 
 
 @CAPABILITIES
