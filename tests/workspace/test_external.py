@@ -1478,6 +1478,23 @@ def test_a_file_that_comes_where_something_was_that_is_not_looked_at_goes_with_a
     assert [*root.iterdir()] == [root / ".ignore"]
 
 
+def test_an_ignored_folder_that_gets_other_rights_was_there_before(
+    root, workspace, outside, session
+):
+    (root / "d").mkdir()
+    (root / "d/known").write_text("known\n")
+    outside.resnapshot()
+    (root / ".ignore").write_text("d/\n")
+    outside.detect(PERSON)
+    (root / "d/mine").write_text("mine\n")
+    for mode in (0o700, 0o750):
+        (root / "d").chmod(mode)
+        assert told(outside.detect(PERSON)) == {("d", "modify")}
+    (root / ".ignore").unlink()
+    workspace.undo(PERSON, outside.detect(session).operation.id, dry_run=False)
+    assert (root / "d/mine").read_text() == "mine\n"
+
+
 @pytest.mark.parametrize("what", ["moved", "inner moved", "exchanged", "removed"])
 def test_known_files_of_a_folder_that_is_ignored_by_now_are_seen_to_go_with_it(
     root, outside, session, monkeypatch, what

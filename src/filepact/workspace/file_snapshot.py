@@ -332,8 +332,9 @@ class FileSnapshot:
             newly = self._newly_seen(stamps)
             self._follow(seen)
             self.made |= {name: PIPE for name in seen.hidden if is_odd(self._root, name)}
-            touched = self.hidden & (seen.removed | seen.turned)
-            self.hidden = (self.hidden - gone_among(self._root, sorted(touched))) | seen.hidden
+            touched = sorted(self.hidden & (seen.removed | seen.turned))
+            gone = gone_among(self._root, [x for x in touched if self._root.glance(x) is None])
+            self.hidden = (self.hidden - gone) | seen.hidden
             return RacyFiles(stamps, newly)
         stamps = {
             name: stamp for name, stamp in seen.scan.stamps.items() if self._differs(name, stamp)
