@@ -86,6 +86,35 @@ def test_what_was_told_at_once_is_not_told_again(ty: Scene) -> None:
     assert "use.py:4" not in text
 
 
+@pytest.mark.parametrize("servers", [["ty"], ["ty", "ruff"]])
+def test_what_a_change_broke_stays_its_own_though_the_next_one_was_answered_first(
+    tmp_path: Path, servers: list[str]
+) -> None:
+    files = {
+        "lib.py": "def double(n: int) -> int:\n    return n * 2\n",
+        "use.py": "from lib import double\n\nanswer: int = double(21)\n",
+        "other.py": "one: int = 1\n",
+    }
+    scene = Scene(tmp_path, servers, files, mode="auto")
+    try:
+        scene.semantics.look(["lib.py"], session=AGENT, seconds=LONG)
+        scene.write({"lib.py": WRONG_LIB}, brief=True, seconds=0.0)
+        # Of files that nobody asked about before, what was found before comes of a past text.
+        now = scene.write(
+            {"other.py": "one: int = 'x'\ntwo: int = 'x'\n"}, brief=True, seconds=LONG
+        )
+        told = len(now.findings.new) if now.findings else 0
+        text = news(scene)
+        assert "use.py:3" in text
+        assert "fixed" not in text
+        summary = scene.semantics.turn_summary(session=AGENT, ends=True)
+    finally:
+        scene.close()
+    # Two errors in each of use.py and other.py, whichever were told at once.
+    assert told in (0, 2)
+    assert "still found: 4." in summary, summary
+
+
 def test_the_changed_file_is_answered_before_those_that_depend_on_it(tmp_path: Path) -> None:
     files = {"a.x": "fine\n", **OTHERS}
     scene = Scene(tmp_path, [fake({"slow": 0.3})], files, mode="auto", budget=4.0)

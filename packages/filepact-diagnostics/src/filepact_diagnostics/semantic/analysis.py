@@ -43,12 +43,14 @@ class UpdateResult:
         left: Files that may be concerned, and that not all servers have answered about.
         unsure: Whether there may be more of these, since not all files were looked through yet.
         answered: The files that they have answered about, absolute.
+        done: The moment when they were first given something of the change.
     """
 
     servers: Sequence[ServerUpdate]
     left: tuple[WorkspacePath, ...] = ()
     unsure: bool = False
     answered: frozenset[str] = frozenset()
+    done: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +212,7 @@ class ChangeDiagnostics:
                     each.server, in_time=False, waited=each.server not in slow
                 )
             updates = _waited_for(unanswered, slow)
-            return UpdateResult(updates, tuple(also), quick or not servers.indexed)
+            return UpdateResult(updates, tuple(also), quick or not servers.indexed, done=done)
         servers.index.pace(asked.answers)
         # Others may have asked since the change was done; what they found was not there before.
         before = self._known_before(asked, done)
@@ -243,7 +245,7 @@ class ChangeDiagnostics:
         answered = {one.path for each in asked.answers for one in each.reports} - left.keys()
         told_later = servers.teller(self.changes) is not None
         unsure = not whole and (quick or told_later or not servers.indexed)
-        return UpdateResult(updates, rest_of, unsure, frozenset(answered))
+        return UpdateResult(updates, rest_of, unsure, frozenset(answered), done)
 
     @property
     def visible_paths(self) -> list[WorkspacePath]:
@@ -252,15 +254,17 @@ class ChangeDiagnostics:
             one.path for one in self.changes if one.after is not None and self.may_see(one.path)
         ]
 
-    def diagnostics_before(self, paths: Iterable[WorkspacePath]) -> FoundDiagnostics:
-        """The diagnostics before the change, of all files, as far as they are known."""
+    def diagnostics_before(
+        self, paths: Iterable[WorkspacePath], done: int | None
+    ) -> FoundDiagnostics:
+        """The diagnostics before the change, of all files, as far as they are known; before a moment, if given."""
         servers = self.servers
         texts = servers.disk.texts(paths)
         found: FoundDiagnostics = {}
         past = {(one.old or one.path).absolute: one.before for one in self.changes}
         for path, text in {**texts, **past}.items():
             for server in servers.servers(path):
-                known = servers.last_diagnostics(server, path, text)
+                known = servers.last_diagnostics(server, path, text, done)
                 if known is not None:
                     found[server, path] = known
         return found
@@ -271,13 +275,14 @@ class ChangeDiagnostics:
         asked: FreshDiagnostics,
         paths: Sequence[WorkspacePath],
         deadline: CallDeadline,
+        done: int | None,
     ) -> FoundDiagnostics:
-        """The diagnostics before the change, requested where they are needed and unknown."""
-        before = {**self._known_before(asked), **known}
+        """The diagnostics before the change, and before a moment, requested where they are needed and unknown."""
+        before = {**self._known_before(asked, done), **known}
         self._ask_for_past(before, asked, paths, deadline, repairs=False)
         return before
 
-    def _known_before(self, asked: FreshDiagnostics, done: int | None = None) -> FoundDiagnostics:
+    def _known_before(self, asked: FreshDiagnostics, done: int | None) -> FoundDiagnostics:
         """The diagnostics before the change, as far as they are known.
 
         Args:

@@ -58,6 +58,7 @@ class _Waiting:
         tries: How often a server was asked which files the changes concern.
         asked: Whether servers were asked since the last of the changes.
         partial: Whether other files may be concerned that were not asked about.
+        done: The moment when servers were first given something of the first of the changes.
     """
 
     session: str
@@ -74,6 +75,7 @@ class _Waiting:
     tries: int = 0
     asked: bool = False
     partial: bool = False
+    done: int | None = None
 
 
 class PendingDiagnostics:
@@ -115,7 +117,10 @@ class PendingDiagnostics:
             told: The same, as the session is told it now.
         """
         own = any(one.kind == "pending" for one in verified.servers)
-        before = analysis.diagnostics_before(())
+        with self._lock:
+            one = self._of(session, analysis)
+        # What was found since the first of them came of it, also in files that none of them changed.
+        before = analysis.diagnostics_before((), verified.done if one is None else one.done)
         with self._lock:
             one = self._of(session, analysis)
             if one is not None:
@@ -123,7 +128,7 @@ class PendingDiagnostics:
                 one.analysis = replace(one.analysis, changes=steps)
             elif own or verified.left or verified.unsure:
                 patience = CallDeadline.after(_PATIENCE, self._over.is_set, patient=True)
-                one = _Waiting(session, analysis, patience, own, False, {}, [])
+                one = _Waiting(session, analysis, patience, own, False, {}, [], done=verified.done)
                 self._waiting = [*self._waiting, one][-_MOST_DEFERRED:]
             else:
                 return
@@ -272,7 +277,7 @@ class PendingDiagnostics:
             part = list(islice(one.left, _PART))
         if part:
             wait = CallDeadline.after(_PART_SECONDS, never, patient=True)
-            before = analysis.diagnostics_before(part)
+            before = analysis.diagnostics_before(part, one.done)
             rest = servers.ask((), part, wait, background=True)
             done = {
                 path
@@ -312,18 +317,23 @@ class PendingDiagnostics:
         if not asked.answers:
             return None
         wait = CallDeadline.after(_LAST_QUESTION, self._over.is_set, patient=True)
-        before = analysis.earlier(one.before, asked, [*analysis.visible_paths, *paths], wait)
+        before = analysis.earlier(
+            one.before, asked, [*analysis.visible_paths, *paths], wait, one.done
+        )
         tally = DiagnosticsSummary("dependents")
         if one.partial:
             tally.miss()
         names: dict[str, None] = {}
+        heard = list(one.told)
         for answer in asked.answers:
             for report in answer.reports:
                 if not report.fresh:
                     return "" if answer.state == "failed" or answer.cannot_prove else None
                 names[answer.server] = None
                 was = before.get((answer.server, report.path))
-                told = [each for each in one.told if each.path == report.path]
+                # One of the servers has said it, whichever; so it counts once.
+                told = [each for each in heard if each.path == report.path and was is not None]
+                heard = [each for each in heard if each not in told]
                 tally.add(report, None if was is None else [*was, *told])
                 servers.learn(asked, report)
         findings = tally.findings()
