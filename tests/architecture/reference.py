@@ -17,7 +17,7 @@ from filepact_diagnostics.lsp.builtin import builtin_servers
 from filepact_diagnostics.solution import SOLUTION_TOOLS
 from tests.architecture.project import REFERENCE
 from tests.servers.random_edits import LANGUAGES
-from tests.servers.situations import CASES
+from tests.servers.situations import CASES, TRIED
 from tests.servers.sync_trees import PROJECTS
 
 if TYPE_CHECKING:
@@ -303,8 +303,8 @@ Those that are known without settings, in order of preference: of one role, the 
 comes with filepact. `filepact doctor` lists the same with what was found, and
 [settings](settings.md#serversname) change them or add others.
 
-| server | role | files | how to install it | used for agents | [proof](../explanation/diagnostics.md#fresh-or-nothing) | held to |
-| --- | --- | --- | --- | --- | --- | --- |
+| server | role | files | how to install it | used for agents | [proof](../explanation/diagnostics.md#fresh-or-nothing) | held to | tried |
+| --- | --- | --- | --- | --- | --- | --- | --- |
 """
 
 _SERVERS_END = """
@@ -315,19 +315,22 @@ Those that are **not unasked** are used for agents only in folders where you tru
 or where your settings say [`trusted = true`](settings.md#serversname): what an agent writes could [run programs](../explanation/diagnostics.md#what-a-server-may-do) through
 them. Where the system cannot confine a server it is not used unasked either.
 
-The last column says what filepact's own tests hold a server to, with the real program:
+Whose answers are tried in the **situations**: while a long file is edited faster than it is checked, at the start, after the server was killed, after
+questions that were given up, after one check that took five seconds, and on a machine that ten others want as well or that gives it a quarter of each
+moment. No list may be told as fresh then that is about another text. The last column names the versions of which none was. *Not tried* in them are those that could not be had
+where that was done, and ours for C#.
+
+The column before it says what filepact's own tests hold a server to, with the real program:
 
 - **all cases**: after files were edited, open and closed, made, imported, deleted, renamed, reverted, changed from outside, two at
   once, in new folders, under their old dates, and seen or shown before they were told of, the server that runs says what one says
   that is started then; in hundreds of random edits and proposals nothing that is not so any more is given out as being so; and
   what it says once it is quiet is true after two agents and another program wrote, foresaw and removed files at the same moments
   (not tried with `ruff`, which looks at one file at a time).
-- **an edit, a proposal**: the first list is right, an edit is seen, a proposed text is judged, and leaves no trace. While a long file is
-  edited faster than it is checked, at the start, after the server was killed, after questions that were given up, after one check that
-  took five seconds, and while it gets time for a quarter of each moment only, no list is told as fresh that is about another text.
+- **an edit, a proposal**: the first list is right, an edit is seen, a proposed text is judged, and leaves no trace; and the situations.
+- **the situations**: these alone, and only where somebody has the program: tests install none of it.
 - **form alone**: errors of form, and only what differs.
-- **its documentation**: it could not be started where these tests run. What it is told follows what its authors say; that this is
-  enough is not shown.
+- **its documentation**: what it is told follows what its authors say; that this is enough is not shown.
 
 ## What is particular
 
@@ -342,13 +345,16 @@ The last column says what filepact's own tests hold a server to, with the real p
   errors mostly come with a later answer.
 - `typescript-language-server` publishes errors of the text before while it checks the new one. So TypeScript's own server is asked through it.
 - `gopls` is asked by `gopls/diagnoseFiles`, the request behind its own command `gopls check`: it publishes all errors of a source before it
-  answers. Debian 12's knows it. Lists of a `gopls` that does not, of `go.mod` and of `jdtls` are proven by versions alone. Where
+  answers. Debian 12's knows it. Lists of a `gopls` that does not, and of `go.mod`, are proven by versions alone. Where
   they come without a version, nothing shows which text they are about, and they are told as not fresh. With one they are
-  fresh and never complete, since they are published in several steps. The `jdtls` that was tried (Java 25) names no version: in none of these
-  situations were its lists told as fresh.
-- `lua` answers before it has read the project, and finds nothing then: no answer counts before it has said that it has.
-- For Vue, Ruby, Kotlin, Dart and Elixir no server is known here, and none was tried but Vue's, which answers nothing unless the editor asks TypeScript's
-  own server for it. Nor are `phpactor` and `lua-language-server`: neither could be had where these tests run. One that your settings add with `quiet` alone is told as the quiet window that it is: never fresh.
+  fresh and never complete, since they are published in several steps.
+- `jdtls` names no version. It is asked by its command `java.project.refreshDiagnostics`, which publishes before it is answered, once it has said that it is ready
+  (`ServiceReady`): half a minute after its start.
+- `lua` and `rust-analyzer` answer before they have read the project, and find nothing then: no answer counts, and no place is asked for, before they have said that they
+  have. What ails `rust-analyzer` by its own word (its `serverStatus`), such as a missing library, is told with its answers, and they are not complete.
+- Of a file that belongs to no crate (`unlinked-file`) or to no class path, `rust-analyzer` and `jdtls` find errors of form at most: it counts as not known to them.
+- For Vue, Ruby, Kotlin, Dart and Elixir no server is known here. Of Vue's, `@vue/language-server` 3 answers nothing unless the editor asks TypeScript's
+  own server for it; of the others, of `phpactor` and of `lua-language-server` none could be had. One that your settings add with `quiet` alone is told as the quiet window that it is: never fresh.
 - `typescript-language-server` sees that files come and go only after seconds of its own; it is started anew for each. `typescript`, the
   compiler's own server from version 7 on, needs none of this and goes first.
 - `roslyn` looks for projects by itself until a solution is opened in it (`filepact mcp --toolset solution`). Only that tells it of new
@@ -387,7 +393,7 @@ def servers_page() -> str:
     """What `reference/language-servers.md` has to say."""
     rows = [
         f"| `{one.name}` | {one.role} | {', '.join(f'`{glob}`' for glob, _ in one.files)} "
-        f"| {one.install} | {_USE[one.risk]} | {_proof(one)} | {_held_to(one.name)} |\n"
+        f"| {one.install} | {_USE[one.risk]} | {_proof(one)} | {_held_to(one.name)} | {TRIED.get(one.name, 'not tried')} |\n"
         for one in builtin_servers()
     ]
     return _SERVERS + "".join(rows) + _SERVERS_END
@@ -414,7 +420,9 @@ def _held_to(server: str) -> str:
         return "all cases"
     if server in ("csharp-syntax", "csharp-projects"):
         return "form alone" if server == "csharp-syntax" else "its projects"
-    return "an edit, a proposal" if server in CASES else "its documentation"
+    if server in TRIED:
+        return "an edit, a proposal" if server in CASES else "the situations"
+    return "its documentation"
 
 
 PAGES = {

@@ -11,13 +11,13 @@ from collections import defaultdict
 from tests.architecture.project import HOUSE, MODULES, WINGS, dotted, syntax
 
 MOST_MODULES = 160
-MOST_LINES = 60_718
+MOST_LINES = 60_719
 CORE = ("text", "domain", "fs", "store", "workspace")
-MOST_CORE_LINES = 51_818
+MOST_CORE_LINES = 51_819
 MOST_WING_LINES = {
     "filepact_acp": 10_540,
     "filepact_cli": 6_760,
-    "filepact_diagnostics": 14_965,
+    "filepact_diagnostics": 14_985,
     "filepact_fleet": 6_760,
     "filepact_gateway": 4_900,
     "filepact_hooks": 5_015,

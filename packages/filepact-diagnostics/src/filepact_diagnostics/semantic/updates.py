@@ -458,7 +458,8 @@ def combine(
     kind = "none" if outside and proven else kind
     told = [f"{one.server}: {one.message}" for one in servers if one.message]
     if findings is not None and not findings.complete and not (message or told):
-        message = f"{findings.files} files were looked at, not all that may be concerned"
+        some = "1 file was" if findings.files == 1 else f"{findings.files} files were"
+        message = f"{some} looked at, not all that may be concerned"
         if findings.pending:
             message += f"; {findings.pending} are still to be asked about"
     text = "; ".join(dict.fromkeys([message, *told] if message else told)) or None
