@@ -21,6 +21,7 @@ from filepact.config.folders import SET_UP_FILE, set_up_bytes
 from filepact.config.settings import Settings
 from filepact.domain.operation import Actor, Session
 from filepact_hooks import client
+from filepact_hooks.turn_errors import TurnErrors
 from tests import forked
 from tests.crash.near_full import fill, small_disk
 from tests.faces.command_line import command
@@ -361,6 +362,29 @@ def test_errors_that_a_turn_has_left_are_told_when_it_ends(hooks: Hooks, agent: 
     assert [line.split()[0] for line in lines[1:]] == ["a.x:1:1", "a.x:2:1"] * bool(key)
     assert [*said] == [key] * bool(key)
     assert (outside / "repaired").read_text() == (outside / "other").read_text() == ""
+
+
+@PROCESSES
+def test_a_turn_that_cannot_be_summed_up_takes_nothing_from_the_next_one() -> None:
+    def summary(*, session: Session) -> str:
+        return {"fine": "one: 1."}[str(session.turn)]
+
+    turns = TurnErrors(summary)
+    # What a hook asks are the descendants of its host, of which this is none.
+    ask = (
+        "import socket, sys; asking = socket.socket(socket.AF_UNIX)\n"
+        f"asking.connect('\\0filepact-turns-{os.getpid()}'); asking.sendall(sys.argv[1].encode())\n"
+        "asking.shutdown(socket.SHUT_WR); print(asking.makefile().read())"
+    )
+    try:
+        told = []
+        for turn in ("broken", "fine"):
+            turns.note(Session("s", Actor("agent", "a"), turn=turn))
+            words = [sys.executable, "-c", ask, turn]
+            told.append(subprocess.run(words, capture_output=True, timeout=60, check=True).stdout)
+        assert told == [b"\n", b"one: 1.\n"]
+    finally:
+        turns.close()
 
 
 def test_a_daemon_ends_when_nobody_asks_and_the_next_one_goes_on(hooks, tmp_path):

@@ -2,9 +2,11 @@
 
 import json
 import sys
+from types import SimpleNamespace
 
 import pytest
 
+from filepact_acp.proxy.service import ProxyExecutor
 from tests.faces.acp.proxy.rig import BOTH, Rig
 from tests.servers.fakes import PROGRAM, wait_for_end
 
@@ -95,3 +97,21 @@ def test_errors_that_a_turn_has_left_are_told_before_it_ends(rig):
     assert turn(("b.x", "fine", "finer")) == []  # the error in a.x is of another turn
     assert turn() == []
     tools.close()
+
+
+def test_a_turn_ends_though_its_errors_cannot_be_summed_up():
+    def broken():
+        raise ValueError("a mistake of ours")
+
+    told = []
+    session = SimpleNamespace(cancelled=False, turn_errors=broken)
+    proxy = SimpleNamespace(
+        _sessions={"s": session},
+        _files=SimpleNamespace(finish=lambda *_: None),
+        _links=SimpleNamespace(questions=SimpleNamespace(tell=lambda *sent: told.append(sent))),
+    )
+    ProxyExecutor._report(proxy, "s")  # what passes the answer on comes after this
+    assert told == []
+    session.turn_errors = lambda: "one: 1.\n  a.x:1:1"
+    ProxyExecutor._report(proxy, "s")
+    assert len(told) == 1

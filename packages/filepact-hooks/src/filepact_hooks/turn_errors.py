@@ -83,7 +83,7 @@ class TurnErrors:
                 asking, _ = listening.accept()
             except OSError:
                 return
-            with asking, suppress(OSError):
+            with asking, suppress(Exception):  # the next turn is answered, whatever becomes of this
                 asking.settimeout(_PATIENCE)
                 if peer(asking)[1] == os.geteuid():
                     session = self._sessions.get(_read(asking, _LONGEST))

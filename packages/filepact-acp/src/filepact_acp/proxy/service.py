@@ -482,7 +482,10 @@ class ProxyExecutor:
             self._files.finish(session, _PATIENCE)
         if session is None or session.cancelled or session.turn_errors is None:
             return
-        if text := session.turn_errors():
+        text = ""
+        with suppress(Exception):  # a turn ends, whatever becomes of its last word
+            text = session.turn_errors()
+        if text:
             # As Markdown the lines would be one paragraph, and what stands in <> would be no text.
             head, _, found = text.partition("\n")
             content = {"type": "text", "text": f"\n\n{head}\n```\n{found}\n```\n"}
