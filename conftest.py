@@ -89,7 +89,7 @@ MEASURED = (
         f"packages/filepact-cli/tests/test_cli_{what}"
         for what in ("audit", "policy", "state", "turns")
     ),
-    *("packages/filepact-fleet/tests/", "packages/filepact-run/tests/"),
+    *(f"packages/filepact-{wing}/tests/" for wing in ("fleet", "index", "run")),
     *(
         "tests/faces/test_every_door.py",
         "tests/faces/test_library.py",

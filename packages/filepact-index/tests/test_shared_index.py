@@ -20,8 +20,11 @@ from filepact.fs.locks import FileLocks
 from filepact.fs.root import Root
 from filepact.fs.trigrams import TrigramIndex
 from filepact.text.query import Query
-from filepact_index import open_indexes, search_index, text_index
+from filepact_index import index_file, open_indexes, search_index, text_index
 from filepact_index.index_file import IndexFile
+from filepact_index.name_index import IndexChanges
+from filepact_index.name_views import FileList
+from filepact_index.text_index import TextIndex
 from tests.faces.small_server import wait_for
 from tests.needs import NOTICES
 from tests.properties.index_histories import ODD_FILES, check, plant, reader
@@ -220,6 +223,77 @@ def test_a_file_that_was_written_just_before_it_was_read_is_read_again(
     monkeypatch.setattr(search_index.RootIndexes, "_put_all", lambda *_: False)
     workspace = serve()
     assert look(workspace) is not None
+    assert known(workspace) == []
+
+
+@pytest.fixture
+def taken(left, root, store):
+    """What a server has left, a table that knows nothing yet, and the files that it may know."""
+    plant(root, random.Random(19))
+    (root / "data.bin").write_bytes(bytes(range(256)) * 4)
+    left()
+    record, texts = store.load(), TextIndex()
+    yield record, texts, FileList(sorted([*filter(None, record.paths), *record.binary]))
+    texts.close()
+
+
+def take_over(store, taken, meanwhile=lambda _path: None):
+    record, texts, files = taken
+
+    def glance(path):
+        meanwhile(path)
+        return store._root.glance(path)
+
+    return texts.adopt(record, files, glance, lambda _path: "")
+
+
+def test_who_knows_something_already_takes_nothing_over(store, taken):
+    _record, texts, files = taken
+    texts.claim(FileList(files.paths[:1]))
+    texts.put(files.paths[0], b"word", store._root.glance(files.paths[0]))
+    assert take_over(store, taken) == 0
+    assert [*texts._numbers] == files.paths[:1]
+
+
+def test_what_changes_while_it_is_taken_over_is_not_taken_in(store, taken):
+    record, texts, files = taken
+    changed = {next(filter(None, record.paths)), "data.bin"}
+
+    def meanwhile(path):
+        if path in changed:
+            texts.forget(IndexChanges(frozenset({path}), frozenset()))
+
+    take_over(store, taken, meanwhile)
+    assert {*texts._numbers, *texts._binary} == {*files.paths} - changed
+
+
+def test_a_table_that_is_emptied_while_it_takes_over_stays_empty(store, taken):
+    texts = taken[1]
+    assert take_over(store, taken, lambda _path: texts.clear()) == 0
+    assert texts.size == 0
+
+
+def test_what_is_too_large_to_be_kept_is_left_to_nobody(left, root, serve, monkeypatch):
+    plant(root, random.Random(20))
+    monkeypatch.setattr(index_file, "_LARGEST", 1_000)
+    assert not left().exists()
+    check(serve())
+
+
+def test_a_file_that_is_used_counts_as_used(left, root, store):
+    plant(root, random.Random(21))
+    file = left()
+    os.utime(file, (1_000_000_000, 1_000_000_000))
+    assert store.load() is not None
+    assert file.stat().st_mtime != 1_000_000_000
+
+
+def test_where_no_thread_can_be_started_every_byte_is_searched(serve, root, monkeypatch):
+    plant(root, random.Random(22))
+    monkeypatch.setattr(search_index, "begun", lambda _thread: False)
+    workspace = serve()
+    look(workspace)
+    check(workspace)
     assert known(workspace) == []
 
 
