@@ -100,6 +100,17 @@ def test_what_is_too_large_for_the_journal_comes_back(
     assert [one.kind for one in agent.log()[-2:]].count("undo") >= 1
 
 
+def test_what_was_set_aside_comes_back_also_where_all_else_has_by_itself(
+    agent: Agent, huge: Path
+) -> None:
+    before, was, text = sizes(agent.root), facts(huge), (agent.root / "a.txt").read_bytes()
+    assert agent.bash("rm data/huge; echo x > a.txt") == ""
+    (agent.root / "a.txt").write_bytes(text)
+    assert run(agent, "undo", "--dry-run") == (0, set())
+    assert run(agent, "undo") == (0, set())
+    assert (sizes(agent.root), facts(huge)) == (before, was)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["xfs", "btrfs"])
 def test_where_blocks_are_shared_a_copy_takes_no_room_whatever_its_size(

@@ -1647,6 +1647,37 @@ def test_a_socket_that_keeps_a_folder_is_named(root, workspace, outside, session
     assert (root / "kept" / "a").read_text() == "a\n"
 
 
+def test_what_cannot_go_back_is_named_also_where_all_else_is_as_it_should_be(
+    root, workspace, outside, session
+):
+    outside.resnapshot()
+    none = frozenset()
+    outside.attend("call", CallFiles(none, none, none, False, True, NamedFiles()), ["call"])
+    (root / "made").write_text("made\n")
+    os.mkfifo(root / "pipe")
+    outside.detect(session)
+    (root / "made").unlink()
+    with pytest.raises(FilepactError, match="pipe") as caught:
+        workspace.undo_selected(PERSON, Selection(session=session))
+    assert caught.value.code != "NO_CHANGE"
+    assert (root / "pipe").is_fifo()
+
+
+@pytest.mark.parametrize("name", ["plain", os.fsdecode(b"no text \xfe")])
+@pytest.mark.parametrize("watched", [True, False], ids=["watched", "scanned"])
+def test_all_that_a_folder_held_is_told_when_it_goes(root, outside, session, name, watched):
+    (root / name / "in").mkdir(parents=True)
+    for one in ("a", "in/b"):
+        (root / name / one).write_text(one)
+    outside.resnapshot()
+    if not watched:
+        for snapshot in outside._files._snapshots.values():
+            snapshot.watcher.distrust()
+    shutil.rmtree(root / name)
+    gone = (name, f"{name}/in", f"{name}/a", f"{name}/in/b")
+    assert told(outside.detect(session)) == {(one, "delete") for one in gone}
+
+
 @pytest.mark.parametrize("there", [False, True])
 def test_of_several_pipes_each_is_told_to_whoever_may_have_made_it(root, outside, session, there):
     if there:

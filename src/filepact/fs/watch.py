@@ -378,6 +378,8 @@ def _has_gone(root: Root, folder: str, error: FilepactError) -> bool:
     top = folder
     while dirname(top) and not _opens(root, dirname(top)):
         top = dirname(top)
+    if root.glance(top) is None:
+        return True  # also of a name that is no UTF-8, which has no place then
     with suppress(FilepactError):
         return root.place(top, follow=False).kind != "directory"
     return False

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from filepact.workspace.pending import PendingProposals, SessionLimit
     from filepact.workspace.rebase import Conflicts, Rebase, RebaseResult
     from filepact.workspace.undo_plan import UndoChange
+    from filepact.workspace.writer import Places
 
     Agrees = Callable[[UndoChange], bool]
     """Asks a person whether a plan that is in doubt is what they mean."""
@@ -177,19 +178,17 @@ class UndoExecutor:
                 conflicts[change.path] = error
         whole, plan = plan, plan.without(conflicts)
         if not plan.changes and not conflicts:
-            if aside and not plan.unable and not any(place for place, _ in aside.values()):
-                raise nothing_to_do()
-            if not aside:
-                raise together(dict(plan.unable), files)
-            receipt = Receipt(None, "preview", plan.summary)
-            return self._large.put_back(receipt, plan, {}, aside, session, dry_run=dry_run)
+            return self._put_back(plan, aside, files, session, dry_run=dry_run)
         self._guard.check_together(plan.changes, agent=session.agent)
         with self._fitting.locked(plan.changes.paths):
             again: ChangeId | None = None
             while True:
-                fitted = self._fit(
-                    plan, whole, session, deadline, conflicts, files=files, partly=partly
-                )
+                try:
+                    fitted = self._fit(
+                        plan, whole, session, deadline, conflicts, files=files, partly=partly
+                    )
+                except NoChangeError:
+                    return self._put_back(plan, aside, files, session, dry_run=dry_run)
                 part = whole.in_part([*conflicts])
                 left = left_files(self._writer.show, conflicts, part.unable)
                 said = (f"left as it is: {one.reason}" for one in left)
@@ -218,6 +217,21 @@ class UndoExecutor:
                     return self._large.put_back(
                         receipt, part, conflicts, aside, session, dry_run=dry_run
                     )
+
+    def _put_back(
+        self, plan: UndoChange, aside: Places, files: int, session: Session, *, dry_run: bool
+    ) -> Receipt:
+        """Put back what was set aside, where all else is as it should be already; arguments as of `carry_out`.
+
+        Raises:
+            FilepactError: There is none of that either; it names what cannot be brought back.
+        """
+        if not aside and plan.unable:
+            raise together(dict(plan.unable), files)
+        if not plan.unable and not any(place for place, _ in aside.values()):
+            raise nothing_to_do()
+        receipt = Receipt(None, "preview", plan.summary)
+        return self._large.put_back(receipt, plan, {}, aside, session, dry_run=dry_run)
 
     def _is_no_folder(self, path: WorkspacePath) -> bool:
         root = self._guard.root_of(path.root)
