@@ -23,10 +23,7 @@ if TYPE_CHECKING:
 MOMENT = 0.15
 LATE = 0.4
 SLOW = 5.0
-"""Seconds that a question waits; that a file takes to check, longer than that, and much longer.
-
-The texts that are not waited for take longer together than the project takes to be read: a list of a project half read
-must not be late enough to look like one of all of it."""
+"""Seconds that a question waits; that a file takes to check, longer than that, and much longer."""
 
 PUSH: dict[str, Any] = {"kind": "push", "versions": False, "symbols": True}
 ALONE = {"unsaved": "alone", "unsaved_new": "alone"}
@@ -52,7 +49,7 @@ WAYS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "a list before anything else": ("order", PUSH, {"ordered": True}),
     "nothing before the project is read": (
         "order",
-        {**PUSH, "late": "late", "newest": True, "reading": 0.6},
+        {**PUSH, "late": "late", "newest": True, "reading": 1.0},
         {"ordered": True, "reading": "reads the project"},
     ),
     "nothing before it says that it is ready": (

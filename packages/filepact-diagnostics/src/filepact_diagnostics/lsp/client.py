@@ -333,7 +333,8 @@ class LanguageClient:
         while left:
             if self._busy:
                 await self._once_read(deadline)
-                read, left = self._published.count, 1
+                # A list of what it had read by then may still be on its way.
+                read, left = self._published.count, 2
                 self._nudge(document)
             if self._published.number(path) <= read:
                 await self._heard_before(deadline)
