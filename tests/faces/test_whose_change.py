@@ -1002,6 +1002,38 @@ def test_what_a_person_saved_while_asked_about_a_background_command_that_names_i
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
+@pytest.mark.parametrize(
+    ("command", "late"),
+    [
+        ("cp a.txt b.txt; (sleep 2; echo x > late.txt) &", "late.txt"),
+        (
+            "cd d; rm -f ../b.txt; nohup sh -c 'echo x > late.txt' > log.txt 2>&1 & true",
+            "d/late.txt",
+        ),
+        ("touch b.txt && { sleep 2; echo x | tee late.txt; } &> /dev/null & disown", "late.txt"),
+    ],
+)
+def test_of_a_command_in_the_background_what_is_over_has_nothing_any_more(agents, command, late):
+    (agents.root / "d").mkdir()
+    agents.write("b.txt", "b\n")
+    foreground = not command.startswith("touch")
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as hook:
+        above = chain(hook.pid, os.getpid())
+        agents.tell("UserPromptSubmit", above=chain(os.getppid(), os.getpid()))
+        agents.tell("PreToolUse", "Bash", above=above, command=command)
+        with subprocess.Popen(["cat"], stdin=subprocess.PIPE):
+            agents.tell("PostToolUse", "Bash", above=above, command=command)
+            agents.write(late, "x\n")
+            agents.write("b.txt", "by hand\n")
+            agents.tell("Stop")
+    told = agents.log()[1:]
+    if foreground:
+        assert told == [("Bash", {late}), (BY_NOBODY, {"b.txt"})]
+    else:
+        assert told == [("Bash", {late, "b.txt"})]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
 def test_a_file_that_a_background_command_has_written_once_may_be_a_persons_again(agents):
     with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as hook:
         above = chain(hook.pid, os.getpid())

@@ -9,6 +9,7 @@ import posixpath
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from functools import partial
+from shlex import quote
 from typing import TYPE_CHECKING, Final
 
 from filepact.domain.document import NamedFiles, WorkspacePath
@@ -18,7 +19,7 @@ from filepact.fs.path_form import at_home
 from filepact.fs.read import look_at
 from filepact.fs.walk import TreeReader
 from filepact.text.glob import GlobError, literal_length
-from filepact.values import words
+from filepact.values import replace, words
 from filepact.workspace.file_snapshot import CallFiles
 from filepact_hooks.shell_command import read_command
 from filepact_hooks.shell_programs import expand_word, written_in
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from filepact_hooks.shell_command import ShellWord
     from filepact_hooks.tool_call import ToolCall
 
-__all__ = ["files_of"]
+__all__ = ["files_of", "left_behind"]
 
 _MOST_NAMES: Final = 1_000
 _MOST_STARTS: Final = 8
@@ -65,6 +66,16 @@ def files_of(call: ToolCall, guard: Guard, start: str, home: str = "") -> CallFi
     return CallFiles(
         files, written, frozenset(found.folders), found.sweeping, call.open_ended, names
     )
+
+
+def left_behind(call: ToolCall) -> ToolCall | None:
+    """A call as far as its commands say that they go on in the background; None for one that does not."""
+    read = [read_command(one) for one in call.commands]
+    if not any(one.behind for one in read):
+        return None
+    ways = [f"cd {quote(way)}" for one in read for way in (one.begins, *one.folders) if way]
+    commands = ("\n".join([*ways, *(part for one in read for part in one.behind)]),)
+    return replace(call, uses=(), commands=commands)
 
 
 class _Finding:

@@ -27,7 +27,7 @@ from filepact.workspace.file_snapshot import some_names, unwatched_said
 from filepact.workspace.file_states import ALWAYS, CallRange
 from filepact_hooks import judge
 from filepact_hooks.agents import AGENTS, HookAgent, HookAnswer, HookEvent, read_event
-from filepact_hooks.call_files import files_of
+from filepact_hooks.call_files import files_of, left_behind
 from filepact_hooks.call_rules import CallVerdict
 from filepact_hooks.tool_call import HostProcess, OpenCall, shares
 from filepact_hooks.turn_errors import errors_left
@@ -406,6 +406,8 @@ class HookDaemon:
         # What is left was there before it ran, or nobody knows whether it ran.
         self._look(desk, session)
         if late := self._late(call, above):
+            if behind := left_behind(event.does):  # What is over had what its own words name.
+                call = replace(call, names=desk.may_change(replace(event, does=behind)).names)
             call = replace(call, late=late, done=call.done | done)
             self._calls[key] = replace(call, begun=self._clock(), above=())
 
@@ -486,11 +488,7 @@ class HookDaemon:
         self._calls = {key: call for key, call in self._calls.items() if call.begun >= begun}
 
     def _opened(self, settings: Settings | None) -> _Desk:
-        """The workspace by the rules that are in force now, over the folders that are there now.
-
-        Args:
-            settings: The person's, if they were read for this event.
-        """
+        """The workspace by the rules in force now, with a person's settings if they were read for this event."""
         settings = settings or read_settings(self._config or None)
         if self._desk is not None and not self._desk.is_current(settings):
             self._places = self._desk.places

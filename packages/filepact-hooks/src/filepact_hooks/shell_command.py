@@ -84,6 +84,7 @@ class ShellCommand(NamedTuple):
         patches: What it gives to the program that applies patches of the agents' own form.
         whole: Whether all of it is Bash; else the words are what could be made out.
         too_long: Whether some of it was not read.
+        behind: The statements that go on in the background when it is over.
     """
 
     words: tuple[ShellWord, ...]
@@ -94,6 +95,7 @@ class ShellCommand(NamedTuple):
     patches: tuple[str, ...]
     whole: bool
     too_long: bool
+    behind: tuple[str, ...]
 
 
 @lru_cache(maxsize=16)
@@ -111,6 +113,7 @@ def read_command(command: str) -> ShellCommand:
         tuple(reading.patches),
         reading.whole,
         reading.too_long,
+        reading.behind,
     )
 
 
@@ -132,6 +135,7 @@ class _Reading:
         self.whole = True
         self.too_long = False
         self.begins = ""
+        self.behind: tuple[str, ...] = ()
         self._values: dict[str, tuple[Argument, ...]] = {}
         self._data: list[tuple[str, tuple[str, ...]]] = []
         self._depth = 0
@@ -154,7 +158,7 @@ class _Reading:
     def _script(self, source: str) -> None:
         script = ShellScript(source, self._values)
         if self._depth == 1:
-            self.begins = script.begins
+            self.begins, self.behind = script.begins, script.behind
         if not script.whole:
             self.whole = False
             self._add(f"sh {source}", "text")

@@ -100,6 +100,7 @@ class ShellScript:
         mentions: Words that name files beside these: of redirections, conditions, lists and assignments.
         whole: Whether all of it is Bash; else this is what could be made out.
         begins: The folder that it goes to first, where nothing of it is done if that fails; or empty.
+        behind: The statements that it leaves in the background.
     """
 
     def __init__(self, source: str, values: dict[str, tuple[Argument, ...]]) -> None:
@@ -114,6 +115,7 @@ class ShellScript:
             raise OverflowError
         self.whole = not tree.root_node.has_error
         self.begins = self._beginning(tree.root_node)
+        self.behind = tuple(_behind(tree.root_node))
         self._visit(tree.root_node)
 
     def _beginning(self, root: Node) -> str:
@@ -354,6 +356,13 @@ class ShellScript:
             else:
                 found += self._texts(child)
         self.commands.append(SimpleCommand(tuple(found), tuple(stdin), feeds, self._saved_to))
+
+
+def _behind(node: Node) -> Iterator[str]:
+    for at, one in enumerate(node.children):
+        if one.type == "&" and at:
+            yield _source(node.children[at - 1])
+        yield from _behind(one)
 
 
 def _name(node: Node) -> str:
