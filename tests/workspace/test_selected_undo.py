@@ -266,6 +266,9 @@ def test_conflicts_are_told_together_and_nothing_is_done_unless_partly(
     assert error.code == "STALE_FILE"
     assert [one[0] for one in error.details["conflicts"]] == ["a", "b"]  # type: ignore[union-attr,index]
     assert files(root) == {"a": "mine\n", "b": "mine too\n", "c": "c\n"}
+    # A bare `undo --partly` would take back the newest operation, whatever was meant.
+    assert "The same with `--partly`" in error.hint
+    assert "undo --partly" not in error.hint
     here = workspace.guard.roots[0].path
     alone = refused(lambda: undo(workspace, places=((here, "a"),)))
     both = refused(lambda: undo(workspace, places=((here, "a"), (here, "b"))))

@@ -298,7 +298,7 @@ class UndoExecutor:
         """One refusal for all files that cannot go back, with the way on that there is."""
         ways: list[str] = []
         others, alone = files - len({*conflicts, *plan.unable}), plan.alone
-        partly = f"`filepact {plan.kind} {f'{alone} ' if alone else ''}--partly` changes the other {others:,} and leaves these alone."
+        partly = f"{f'`filepact {plan.kind} {alone} --partly`' if alone else 'The same with `--partly`'} changes the other {others:,} and leaves these alone."
         if session.agent:
             links = {one.path for one in plan.changes.changes if one.after and one.after.is_link}
             if links >= conflicts.keys() and {*map(type, conflicts.values())} == {WriteFailedError}:
