@@ -17,6 +17,8 @@ from filepact.app import open_workspace
 from filepact.domain.operation import Actor, Session
 from filepact.errors import InvalidParamsError
 from filepact_cli.turns import files_shown, time_named
+from tests.forked import Command
+from tests.terminal import on_terminal
 
 if TYPE_CHECKING:
     from tests.faces.command_line import CommandLine
@@ -270,6 +272,22 @@ def test_every_way_back_takes_paths_and_leaves_what_cannot_go(cli: CommandLine) 
     assert cli.json("redo", done["operation"], "--unattended", code=3)
     ids = [one["id"] for one in cli.json("log")["operations"][:2]]
     assert cli.json("redo", *ids, "--unattended", code=2)["error"]["code"] == "INVALID_PARAMS"
+
+
+def test_the_question_names_only_what_goes_back(cli: CommandLine) -> None:
+    cli("checkpoint", "here")
+    act(cli, ("t", "a.txt", "1\n"))
+    patch = "".join(f"--- /dev/null\n+++ b/{name}\n@@ -0,0 +1 @@\n+1\n" for name in ("b", "c"))
+    cli.json("patch", stdin=patch.encode())
+    paths = os.pathsep.join(filter(None, sys.path))
+    environment = os.environ | {"PYTHONPATH": paths, "TERM": "xterm", "NO_COLOR": "1"}
+    for place, named in (("b", "you  1 file"), ("a.txt", "agent robot 9  1 file")):
+        words = ("restore", "here", place, "--all")
+        typed = [("[y/N]", "n\n")]
+        _, shown = on_terminal(words, start=Command, typed=typed, env=environment)
+        asked = [line.strip() for line in shown.splitlines() if "ago: " in line]
+        assert [line.rpartition("ago: ")[2] for line in asked] == [place], shown
+        assert asked[0].startswith(named), shown
 
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="every name is text there")

@@ -331,19 +331,19 @@ def _plan_shown(workspace: Workspace, plan: UndoChange, screen: Terminal) -> Ite
         "\n".join(wrap(visible(doubt), width, break_on_hyphens=False)) + "\n", "warn"
     )
     files: dict[str, tuple[dict[str, None], list[float]]] = {}
+    meant = {path for part in plan.parts for path in part.files}  # a redo has no parts
     for operation in plan.operations:
-        paths, ages = files.setdefault(by_whom(operation.session.actor), ({}, []))
-        paths.update((workspace.show(path), None) for path in operation.changes.paths)
-        ages.append(operation.created)
+        if own := [path for path in operation.changes.paths if path in meant or not meant]:
+            paths, ages = files.setdefault(by_whom(operation.session.actor), ({}, []))
+            paths.update((workspace.show(path), None) for path in own)
+            ages.append(operation.created)
     for by, (paths, ages) in files.items():
         old = {age(ages[0], now): None, age(ages[-1], now): None}
         head = f"  {cut(by, _WHO)}  {count(len(paths), 'file')}, {' to '.join(old)} ago: "
         yield TerminalText(head, "strong")
         yield TerminalText(f"{cut(', '.join(map(visible, paths)), max(8, width - len(head)))}\n")
-    for note in plan.notes:
-        yield TerminalText(
-            "\n".join(wrap(visible(note), width, break_on_hyphens=False)) + "\n", "dim"
-        )
+    for note in map(visible, plan.notes):
+        yield TerminalText("\n".join(wrap(note, width, break_on_hyphens=False)) + "\n", "dim")
 
 
 def checkpoint(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
