@@ -145,6 +145,11 @@ def test_of_several_sessions_somebody_has_to_say_whose(workspace: Workspace, roo
         error = refused(lambda said=said: workspace.undo_selected(ADA, Selection(**said)))  # type: ignore[misc]
         assert error.code == "INVALID_PARAMS"
         assert "--session" in error.hint
+        # One session alone was at work on this file, so nobody has to say whose is meant.
+        one = Selection(**said, places=((workspace.guard.roots[0].path, "a"),))  # type: ignore[arg-type]
+        done = workspace.undo_selected(ADA, one)
+        assert [file.path for file in done.files] == ["a"]
+        workspace.redo(ADA)
     asked: list[str] = []
 
     def agrees(plan: object) -> bool:

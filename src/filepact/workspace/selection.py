@@ -287,9 +287,7 @@ def select(
             # Whatever name its calls of our tools come under: a turn is one agent's.
             selection = replace(selection, agent="")
         chosen = [one for one in among if one.was_done and selection.matches(one)]
-        within = selection.places
-        if selection.checkpoint and not within:
-            within = ((roots[0], "."),)
+        within = selection.places or (((roots[0], "."),) if selection.checkpoint else ())
         if within:
             places = {one.id: within for one in chosen}
     return sorted(chosen, key=lambda operation: operation.seq), places

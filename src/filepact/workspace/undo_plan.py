@@ -358,7 +358,9 @@ def plan_selection(
         named = store.operation(selection.before)
         said = f"restore what was before {named.id} ({named.summary})"
         plan = replace(plan, tool=RESTORE, summary=said)
-    doubt, way = _doubt(taken, selection)
+    at = selection.places
+    near = [x for x in taken if not at or any(is_in(y, z) for y in x.changes.paths for z in at)]
+    doubt, way = _doubt(near, selection)
     work = (selection.turn or selection.session) and not selection.places
     beside = left_beside(store, roots, taken) if work else []
     beside = [one for one in beside if selection.turn or whose(one) == "nobody"]
