@@ -158,6 +158,23 @@ def test_what_a_person_saves_while_they_are_asked_about_a_command_is_not_the_com
     ]
 
 
+@pytest.mark.parametrize("words", ["chmod 700 d", "chmod 700 d*", "make"])
+def test_rights_of_a_folder_are_a_commands_that_names_it_though_a_file_comes_in_it_later(
+    agents, words
+):
+    (agents.root / "d").mkdir()
+    agents.tell("PreToolUse", "Bash", command=f"{words}; echo x > d/new")
+    agents.tell("PermissionRequest", "Bash", command=f"{words}; echo x > d/new")
+    (agents.root / "d").chmod(0o700)
+    agents.now = agents.write("d/new", "x\n") + TICK + 5_000_000 - 1
+    agents.tell("PostToolUse", "Bash", command=f"{words}; echo x > d/new", more={"duration_ms": 5})
+    whose = agents.log()[1:]
+    if words == "make":
+        assert whose == [("Bash", {"d/new"}), (BY_NOBODY, {"d"})]
+    else:
+        assert whose == [("Bash", {"d", "d/new"})]
+
+
 def test_a_call_whose_begin_is_heard_after_its_end_has_nothing_that_comes_then(agents):
     """The process that told of its begin was killed, and was slower than the next one."""
     agents.tell("PreToolUse", "Bash", "t0", command="true")

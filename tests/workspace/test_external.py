@@ -1678,6 +1678,26 @@ def test_all_that_a_folder_held_is_told_when_it_goes(root, outside, session, nam
     assert told(outside.detect(session)) == {(one, "delete") for one in gone}
 
 
+def test_a_known_file_that_is_moved_to_where_nobody_looked_was_not_there_before(
+    root, workspace, outside, session
+):
+    """A command removes what ignore files named, and these, and puts something else there."""
+    (root / "in").mkdir()
+    (root / "in/a").write_text("a")
+    (root / ".ignore").write_text("out/\n")
+    (root / "out").mkdir()
+    (root / "out/old").write_text("old")
+    outside.resnapshot()
+    (root / ".ignore").unlink()
+    shutil.rmtree(root / "out")
+    (root / "in").rename(root / "out")
+    looked = outside.detect(session)
+    assert {("in/a", "delete"), ("out/a", "create"), (".ignore", "delete")} <= told(looked)
+    workspace.undo(PERSON, looked.operation.id, dry_run=False)
+    assert (root / "in/a").read_text() == "a"
+    assert not (root / "out/a").exists()
+
+
 @pytest.mark.parametrize("there", [False, True])
 def test_of_several_pipes_each_is_told_to_whoever_may_have_made_it(root, outside, session, there):
     if there:

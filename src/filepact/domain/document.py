@@ -111,17 +111,19 @@ class WorkspacePath(_Name):
 
 @dataclass(frozen=True, slots=True)
 class NamedFiles:
-    """The files that a call names: some of them, what lies below, and what wildcards stand for."""
+    """The files that a call names: some with what lies below, what wildcards stand for, and some alone."""
 
     files: frozenset[WorkspacePath] = frozenset()
     globs: tuple[WorkspacePath, ...] = ()
+    alone: frozenset[WorkspacePath] = frozenset()
 
     def __bool__(self) -> bool:
-        return bool(self.files or self.globs)
+        return bool(self.files or self.globs or self.alone)
 
     def over(self, path: WorkspacePath) -> str:
         """The name that stands for a file: its own, or that of a folder above it; empty for none."""
-        if any(one.root == path.root and fnmatchcase(path.path, one.path) for one in self.globs):
+        globs = (one.path for one in self.globs if one.root == path.root)
+        if path in self.alone or any(fnmatchcase(path.path, one) for one in globs):
             return path.path
         above = path.path
         while above and WorkspacePath(path.root, above) not in self.files:

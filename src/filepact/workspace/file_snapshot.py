@@ -374,8 +374,7 @@ class FileSnapshot:
     def _newly_seen(self, stamps: dict[str, Stamp | None]) -> frozenset[str]:
         """The entries that existed before: under names that were not watched, or elsewhere.
 
-        What was made before the last look, which has not seen it, came by another name, alone or in a folder, from
-        where nobody looks or from outside: it may be the only copy.
+        What was made before the last look, which has not seen it, came by another name: it may be the only copy.
         """
         looked, self.looked, was_free = self.looked, self._began, self.was_free
         new = {name: one for name, one in stamps.items() if one and name not in self.stamps}
@@ -386,8 +385,11 @@ class FileSnapshot:
         known = {x.inode: x.changed for x in (*self.stamps.values(), *self._seen)} if came else {}
         # What was born after a known file changed last is not that one, and has its number.
         before = {x for x in came if (born[x] or 0) > known.get(new[x].inode, -1)}
-        # Where a folder is known to have been there was no file.
-        before |= {name for name in new if not (name in self.folders or was_free(name))}
+        # Where a folder is known to have been there was no file; nor where one is now that was known by another name.
+        known_by = ((self.stamps.get(x), now) for x, now in stamps.items())
+        went = {x[:3] for x, now in known_by if x and (now is None or now.inode != x.inode)}
+        others = (name for name in new if name not in self.folders and new[name][:3] not in went)
+        before |= {name for name in others if not was_free(name)}
         self._seen = [one for one in stamps.values() if one]
         return frozenset(before)
 

@@ -61,7 +61,8 @@ def files_of(call: ToolCall, guard: Guard, start: str, home: str = "") -> CallFi
     for command in call.commands:
         found.command(command, start)
     folders = {WorkspacePath(*one) for one in found.folders if one[1] != "."}
-    names = NamedFiles(frozenset(found.named | folders), tuple(sorted(found.globs)))
+    named = frozenset(found.named | folders)
+    names = NamedFiles(named, tuple(sorted(found.globs)), frozenset(found.turned))
     files, written = frozenset(found.files), frozenset(found.written)
     return CallFiles(
         files, written, frozenset(found.folders), found.sweeping, call.open_ended, names
@@ -86,6 +87,7 @@ class _Finding:
         self.written: set[WorkspacePath] = set()
         self.named: set[WorkspacePath] = set()
         self.globs: set[WorkspacePath] = set()
+        self.turned: set[WorkspacePath] = set()
         self.folders: set[Folder] = set()
         self.sweeping = False
 
@@ -106,6 +108,7 @@ class _Finding:
                 if action == "delete":
                     self.folders.add((root.path, base))
                 elif action == "rights":
+                    self.turned.add(WorkspacePath(root.path, base))
                     self.files.add(WorkspacePath(root.path, base))
             elif base != ".":
                 file = WorkspacePath(root.path, base)
