@@ -137,6 +137,18 @@ def test_a_restore_leaves_what_others_did_and_names_it(workspace: Workspace, roo
     assert sorted(path.name for path in root.iterdir()) == ["a", "mine", "new", "own", "x.py"]
 
 
+def test_with_paths_what_is_left_elsewhere_is_not_named(workspace: Workspace, root: Path) -> None:
+    (root / "a").write_text("a\n")
+    workspace.checkpoint("start")
+    edit(workspace, ROBOT, "a", "a", "b")
+    write(workspace, ADA, "own", "by a command\n")
+    edit(workspace, ADA, "a", "b", "b\nmine")
+    place = (str(root), "a")
+    done = workspace.undo_selected(ADA, Selection(checkpoint="start", places=(place,)))
+    assert "Left as it is, a person's own: a." in done.notes
+    assert (root / "a").read_text() == "a\nmine\n"
+
+
 def test_of_several_sessions_somebody_has_to_say_whose(workspace: Workspace, root: Path) -> None:
     workspace.checkpoint("start")
     write(workspace, ROBOT, "a", "1\n")

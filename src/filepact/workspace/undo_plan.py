@@ -343,7 +343,8 @@ def plan_selection(
     widely = "`--all` takes these back too."
     if selection.names_work:
         widely = "With `--all`, and without saying whose, these go back too."
-    stays = (*_in_words(left), widely) if left else ()
+    others = _in_words(left, selection.places)
+    stays = (*others, widely) if others else ()
     if not taken:
         raise NoChangeError(
             "there is nothing to undo: no such change is in force",
@@ -459,8 +460,8 @@ def _moved_apart(taken: Sequence[Operation]) -> Conflicts:
     return found
 
 
-def _in_words(operations: Sequence[Operation]) -> list[str]:
-    """Whose files are left: a line for each, with some names."""
+def _in_words(operations: Sequence[Operation], places: Sequence[Place]) -> list[str]:
+    """Whose files are left at some places, or anywhere: a line for each, with some names."""
     said: list[str] = []
     agents = ", ".join(
         sorted({who(one.session.actor) for one in operations if whose(one) == "agent"})
@@ -468,7 +469,10 @@ def _in_words(operations: Sequence[Operation]) -> list[str]:
     of = {"person": "a person's own", "nobody": "not known whose", "agent": f"work of {agents}"}
     for by, words in of.items():
         paths = {
-            path.path: None for one in operations if whose(one) == by for path in one.changes.paths
+            path.path: None
+            for one in operations
+            for path in one.changes.paths
+            if whose(one) == by and (not places or any(is_in(path, at) for at in places))
         }
         if paths:
             names = ", ".join([*paths][:_NAMED])
