@@ -141,11 +141,13 @@ def test_with_paths_what_is_left_elsewhere_is_not_named(workspace: Workspace, ro
     (root / "a").write_text("a\n")
     workspace.checkpoint("start")
     edit(workspace, ROBOT, "a", "a", "b")
-    write(workspace, ADA, "own", "by a command\n")
-    edit(workspace, ADA, "a", "b", "b\nmine")
+    workspace.external.resnapshot()
+    (root / "a").write_text("b\nmine\n")
+    (root / "other").write_text("mine\n")
+    workspace.external.detect(SEEN, tool=BY_NOBODY)
     place = (str(root), "a")
     done = workspace.undo_selected(ADA, Selection(checkpoint="start", places=(place,)))
-    assert "Left as it is, a person's own: a." in done.notes
+    assert "Left as it is, not known whose: a." in done.notes
     assert (root / "a").read_text() == "a\nmine\n"
 
 
