@@ -255,6 +255,22 @@ def test_a_folder_goes_though_what_was_made_in_it_was_removed_again_and_not_all_
     assert [(one.name, one.read_text()) for one in root.iterdir()] == [("a", "mine\n")]
 
 
+def test_an_empty_folder_that_was_moved_away_and_made_anew_for_a_file_stays(
+    workspace: Workspace, root: Path
+) -> None:
+    (root / "old").mkdir()
+    external = workspace.external
+    external.resnapshot()
+    (root / "old").rename(root / "new")
+    external.detect(ROBOT)
+    (root / "old").mkdir()
+    (root / "old/file").write_text("1\n")
+    external.detect(ROBOT)
+    undo(workspace, session=ROBOT)
+    assert [path.name for path in root.iterdir()] == ["old"]
+    assert [*(root / "old").iterdir()] == []
+
+
 def test_conflicts_are_told_together_and_nothing_is_done_unless_partly(
     workspace: Workspace, root: Path
 ) -> None:

@@ -351,7 +351,7 @@ def settle_folders(
     # What was made and removed again needs no change, if the removal goes back as a whole.
     known = (operation, *(one for one in back if whole.get(one.id)))
     gone = {one.path for each in known for one in each.changes.changes if one.after is None}
-    made = (one if whole.get(one.id, True) else _emptied(one, gone) for one in back)
+    made = (_new(one if whole.get(one.id, True) else _emptied(one, gone), back) for one in back)
     # Where the removal goes back in part as well, nobody knows whether the folder was meant: it stays, and that is told.
     partly = [one for one in back if not whole.get(one.id, True)]
     went = [x.path for one in partly for x in one.changes.changes if x.after is None]
@@ -389,6 +389,13 @@ def _emptied(made: Operation, gone: Iterable[WorkspacePath]) -> Operation:
     """The operation that was taken back, with those folders made for it that lost an entry."""
     around = _around(gone)
     return replace(made, directories=tuple(one for one in made.directories if one in around))
+
+
+def _new(made: Operation, back: Iterable[Operation]) -> Operation:
+    """The operation that was taken back, without those of its folders that an earlier one of these had removed."""
+    earlier = [x for one in back if one.seq < made.seq for x in one.changes.changes]
+    were = {x.path for x in earlier if x.before and x.before.is_folder and x.after is None}
+    return replace(made, directories=tuple(x for x in made.directories if x not in were))
 
 
 def remove_folders(
