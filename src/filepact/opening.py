@@ -30,12 +30,12 @@ from filepact.fs.state import (
     note_turns,
     open_state,
     read_note,
-    stamps_in,
     ticks_now,
     turn_noted,
     whoami,
     write_note,
 )
+from filepact.fs.watch import stamps_in
 from filepact.store.sqlite import SqliteStore
 from filepact.workspace.audit import audit_log
 from filepact.workspace.documents import PROJECT_FILE, EncodingSettings, read_project_file

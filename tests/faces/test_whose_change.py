@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -1048,6 +1049,50 @@ def test_of_a_command_in_the_background_what_is_over_has_nothing_any_more(agents
         assert told == [("Bash", {late}), (BY_NOBODY, {"b.txt"})]
     else:
         assert told == [("Bash", {late, "b.txt"})]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
+@pytest.mark.parametrize(
+    ("start", "its"),
+    [
+        ("sh -c", True),
+        ("CLAUDECODE=1 setsid --wait sh -c", True),
+        ("setsid --wait sh -c", False),
+        ("CODEX_CI=1 setsid --wait sh -c", False),
+        ("CLAUDECODE=1 sh -c", True),
+    ],
+)
+def test_what_a_shell_has_left_in_the_background_is_of_its_call_if_that_is_certain(
+    agents, start, its
+):
+    """A shell that ends leaves what it has started with `&` to a process above the agent's program."""
+    given = {"command": "(sleep 2; echo late > late.txt) & rm a.txt"}
+    new = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "start_new_session": True}
+    with (
+        subprocess.Popen(["sh"], **new) as host,
+        subprocess.Popen(["cat"], stdin=subprocess.PIPE) as hook,
+    ):
+        above = chain(hook.pid, host.pid)
+        agents.tell("UserPromptSubmit", above=chain(os.getppid(), host.pid))
+        agents.tell("PreToolUse", "Bash", above=above, **given)
+        background = r"sh -c 'echo \$\$; exec sleep 60' & true"
+        host.stdin.write(f'{start} "{background}"\n'.encode())
+        host.stdin.flush()
+        late = int(host.stdout.readline())
+        try:
+            until(lambda: late not in {one.process for one in descendants(host.pid)})
+            (ended,) = chain(late)
+            (agents.root / "a.txt").unlink()
+            agents.tell("PostToolUse", "Bash", above=above, **given)
+            assert agents.daemon.awaited == ({(chain(host.pid)[0]), ended} if its else set())
+            agents.write("late.txt", "late\n")
+            (agents.root / "a.txt").write_text("by hand\n")
+            agents.tell("Stop")
+        finally:
+            os.kill(late, signal.SIGKILL)
+    log = agents.log()
+    assert log[0] == ("Bash", {"a.txt"})
+    assert (("Bash", {"late.txt"}) in log) == its
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")

@@ -10,13 +10,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.domain.document import content_id
-from filepact.domain.person import Ancestor, beyond_host, caller, host_among
+from filepact.domain.person import AGENT_VARIABLES, Ancestor, beyond_host, caller, host_among
 from filepact.errors import StateFailedError
 from filepact.fs.locks import FileLocks, ProcessLock
 from filepact.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from filepact.domain.document import RootId
     from filepact.domain.person import Caller
@@ -36,7 +36,6 @@ __all__ = [
     "open_state",
     "read_answers",
     "read_note",
-    "stamps_in",
     "turn_noted",
     "who_calls",
     "whoami",
@@ -390,7 +389,7 @@ def ancestors(
     process = os.getppid() if process is None else process
     while process and len(found) < _MOST_ABOVE:
         try:
-            one, process = _process(process, commands=commands)
+            one, (process, *_) = _process(process, commands=commands)
         except (OSError, ValueError, IndexError):
             return tuple(found), False
         found.append(one)
@@ -403,22 +402,24 @@ def ticks_now() -> int:
     return int(time.clock_gettime(clock) * os.sysconf("SC_CLK_TCK"))
 
 
-def descendants(process: int, after: int = -1) -> tuple[Ancestor, ...]:
+def descendants(process: int, after: int = -1, agent: str = "") -> tuple[Ancestor, ...]:
     """The descendants of a process, as far as the system tells.
 
     Args:
         process: The process.
         after: What it started until then is left out, with all below that; as of `ticks_now`.
+        agent: Whose program it is: what is for certain from below it, and has lost its parent, counts as well.
     """
     found: list[Ancestor] = []
-    waiting = [process]
+    with suppress(OSError, ValueError, IndexError):
+        found += _orphans(process, agent, after) if agent else ()
+    waiting = [process, *(one.process for one in found)]
     while waiting and len(found) < _MOST_BELOW:
         folder = f"/proc/{waiting.pop()}/task"
         with suppress(OSError, ValueError):
             for thread in os.listdir(folder):
-                for one in map(
-                    int, _read_some(f"{folder}/{thread}/children", _LONGEST_LINE).split()
-                ):
+                told = _read_some(f"{folder}/{thread}/children", _LONGEST_LINE)
+                for one in map(int, told.split()):
                     with suppress(OSError, ValueError, IndexError):
                         child = _process(one, commands=True)[0]
                         if int(child.started) > after:
@@ -427,8 +428,25 @@ def descendants(process: int, after: int = -1) -> tuple[Ancestor, ...]:
     return tuple(found)
 
 
-def _process(process: int, *, commands: bool) -> tuple[Ancestor, int]:
-    """A process, and the number of the one that has started it.
+def _orphans(host: int, agent: str, after: int) -> Iterator[Ancestor]:
+    """What was left to a process above an agent's program, and is of its group, or of no living one and has its mark."""
+    marks = [f"\0{name}=" for name, whose in AGENT_VARIABLES.items() if whose == agent]
+    (_, *above), _ = ancestors(host, commands=False)
+    tops, (_, (_, of, _)) = {1, *(one.process for one in above)}, _process(host, commands=False)
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with suppress(OSError, ValueError, IndexError):
+            one, (parent, group, session) = _process(int(name), commands=True)
+            # Nobody is started in another session: it was left to its parent, or has begun one itself.
+            begun = session in (one.process, _process(parent, commands=False)[1][2])
+            if parent in tops and not begun and int(one.started) > after:
+                told = "\0" + _read_some(f"/proc/{name}/environ", _LONGEST_NOTE)
+                alone = group == of or not os.path.exists(f"/proc/{session}")
+                if group == host or (alone and any(one in told for one in marks)):
+                    yield one
+
+
+def _process(process: int, *, commands: bool) -> tuple[Ancestor, tuple[int, ...]]:
+    """A process, and the numbers of the one that has started it, of its group and of its session.
 
     Raises:
         OSError, ValueError, IndexError: It is gone, or the system does not tell.
@@ -439,7 +457,7 @@ def _process(process: int, *, commands: bool) -> tuple[Ancestor, int]:
     numbers = rest.split()
     words = _read_some(f"/proc/{process}/cmdline", _LONGEST_LINE) if commands else ""
     said = tuple(words.rstrip("\0").split("\0")) if words else ()
-    return Ancestor(process, numbers[19], name, said), int(numbers[1])
+    return Ancestor(process, numbers[19], name, said), tuple(map(int, numbers[1:4]))
 
 
 def who_calls(states: Iterable[str], *, serves: bool = False) -> Caller:
@@ -578,13 +596,3 @@ def _read_some(path: str, most: int) -> str:
         return os.read(descriptor, most).decode("utf-8", "replace")
     finally:
         os.close(descriptor)
-
-
-def stamps_in(folder: str, paths: Iterable[str]) -> dict[str, tuple[int, int, int, int, int]]:
-    """The stamps of what lies in a folder by some relative paths, as snapshots have them; of what is not there, none."""
-    found: dict[str, tuple[int, int, int, int, int]] = {}
-    for path in paths:
-        with suppress(OSError, ValueError):
-            one = os.lstat(f"{folder}/{path}")
-            found[path] = one.st_ino, one.st_size, one.st_mtime_ns, one.st_ctime_ns, one.st_mode
-    return found

@@ -405,18 +405,21 @@ class HookDaemon:
         done = self._settle(desk, call, since=since, until=until if self._now() > until else 0)
         # What is left was there before it ran, or nobody knows whether it ran.
         self._look(desk, session)
-        if late := self._late(call, above):
-            if behind := left_behind(event.does):  # What is over had what its own words name.
+        behind = left_behind(event.does)
+        if late := self._late(call, above, session.actor.name * bool(behind)):
+            if behind:  # What is over had what its own words name.
                 call = replace(call, names=desk.may_change(replace(event, does=behind)).names)
             call = replace(call, late=late, done=call.done | done)
             self._calls[key] = replace(call, begun=self._clock(), above=())
 
-    def _late(self, call: OpenCall, above: tuple[HostProcess, ...]) -> frozenset[HostProcess]:
-        """Return the processes that were started while a command ran, and still run."""
+    def _late(
+        self, call: OpenCall, above: tuple[HostProcess, ...], agent: str
+    ) -> frozenset[HostProcess]:
+        """Return what a command has started and still runs, by an agent's name what it has left to others as well."""
         if not call.open_ended or call.host is None or not call.above:
             return frozenset()
         others = frozenset(above).union(*(one.late for one in self._calls.values()))
-        found = descendants(call.host[0], int(call.above[0][1]) - 1)
+        found = descendants(call.host[0], int(call.above[0][1]) - 1, agent)
         return frozenset((one.process, one.started) for one in found) - others
 
     def _settle(
