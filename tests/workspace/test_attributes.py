@@ -14,10 +14,11 @@ import pytest
 
 from filepact.domain.attributes import Attributes
 from filepact.domain.operation import Actor, Session
-from filepact.errors import StaleFileError, WriteFailedError
+from filepact.errors import FilepactError, StaleFileError, WriteFailedError
 from filepact.fs import atomic, attributes
 from filepact.fs.attributes import dress_link
 from filepact.tools.edit import manage_files
+from filepact.workspace.selection import Selection
 from tests.unprivileged import unprivileged
 
 if TYPE_CHECKING:
@@ -507,6 +508,113 @@ def test_a_repository_that_a_program_moves_goes_back_as_a_whole_with_what_was_co
         told = subprocess.run([*git, place, "log", "--format=%s"], check=True, capture_output=True)
         assert told.stdout == b"since\n"
         assert (place / ".git/hooks/post-commit").exists() == hook
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
+@pytest.mark.parametrize("by", ["the same call", "the next call", "a person"])
+@pytest.mark.parametrize("hook", [False, True], ids=["plain", "with-a-hook"])
+@pytest.mark.parametrize("what", ["edit", "new file", "file elsewhere"])
+def test_a_moved_repository_is_not_torn_apart_by_what_is_done_in_it(
+    root: Path, workspace: Workspace, by: str, hook: bool, what: str
+) -> None:
+    (root / "box").mkdir()
+    (root / "box/f").write_text("one\ntwo\nthree\n")
+    git = ["git", "-c", "user.name=n", "-c", "user.email=e@x", "-C"]
+    for words in (["init", "-q"], ["add", "f"], ["commit", "-qm", "first"]):
+        subprocess.run([*git, root / "box", *words], check=True)
+    if hook:
+        (root / "box/.git/hooks/post-commit").write_text("#!/bin/sh\n")
+    workspace.external.resnapshot()
+
+    def change() -> None:
+        if what == "edit":
+            (root / "there/f").write_text("one\ntwo\nTHREE\n")
+        elif what == "new file":
+            (root / "there/new").mkdir()
+            (root / "there/new/n").write_text("n")
+        else:
+            (root / "there/f").rename(root / "f")
+
+    (root / "box").rename(root / "there")
+    if by == "the same call":
+        change()
+    done = [workspace.external.detect(AGENT).operation]
+    if by != "the same call":
+        change()
+        found = workspace.external.detect(AGENT if by == "the next call" else PERSON).operation
+        done += [found] if by == "the next call" else []
+    ids = [one.id for one in done if one]
+    if by == "a person" and what == "file elsewhere" and found:
+        ids.append(found.id)
+    result = workspace.undo_selected(PERSON, Selection(ids=tuple(ids)))
+    assert not result.left
+    assert not (root / "there").exists()
+    assert (root / "box/f").exists()
+    assert (root / "box/.git/hooks/post-commit").exists() == hook
+    told = subprocess.run(
+        [*git, root / "box", "log", "--format=%s"], check=True, capture_output=True
+    )
+    assert told.stdout == b"first\n"
+    stays = by == "a person" and what != "file elsewhere"
+    assert ("THREE" in (root / "box/f").read_text()) == (stays and what == "edit")
+    assert (root / "box/new/n").exists() == (stays and what == "new file")
+    workspace.redo(PERSON)
+    assert (root / "there/.git/HEAD").exists()
+    assert not (root / "box").exists()
+
+
+@pytest.mark.parametrize("edited", [False, True])
+def test_a_moved_submodule_goes_back_with_the_file_that_is_its_git(
+    root: Path, workspace: Workspace, edited: bool
+) -> None:
+    (root / "box").mkdir()
+    (root / "box/.git").write_text("gitdir: ../.git/modules/box\n")
+    (root / "box/f").write_text("one\ntwo\n")
+    workspace.external.resnapshot()
+    (root / "box").rename(root / "there")
+    if edited:
+        (root / "there/f").write_text("one\nTWO\n")
+    workspace.external.detect(AGENT)
+    assert not workspace.undo(PERSON).left
+    assert not (root / "there").exists()
+    assert sorted(os.listdir(root / "box")) == [".git", "f"]
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
+@pytest.mark.parametrize("what", ["gone", "taken", "hook"])
+def test_a_moved_repository_that_cannot_go_back_is_left_whole_and_named(
+    root: Path, workspace: Workspace, what: str
+) -> None:
+    (root / "box").mkdir()
+    (root / "box/f").write_text("text\n")
+    subprocess.run(["git", "init", "-q", root / "box"], check=True)
+    workspace.external.resnapshot()
+    (root / "box").rename(root / "there")
+    moved = workspace.external.detect(AGENT).operation
+    assert moved
+    if what == "gone":
+        shutil.rmtree(root / "there/.git")
+        assert "there/.git is not there any more" in str(workspace.undo(PERSON, moved.id).notes)
+        assert (root / "box/f").exists()
+        return
+    if what == "taken":
+        subprocess.run(["git", "init", "-q", root / "box"], check=True)
+        ids = [moved.id]
+    else:
+        (root / "there/.git/hooks/pre-commit").write_text("#!/bin/sh\n")
+        later = workspace.external.detect(AGENT).operation
+        assert later
+        ids = [later.id, moved.id]
+    with pytest.raises(FilepactError) as caught:
+        workspace.undo_selected(PERSON, Selection(ids=tuple(ids)))
+    assert caught.value.hint
+    assert (root / "there/f").exists()
+    assert (root / "there/.git/HEAD").exists()
+    if what == "hook":
+        for one in ids:
+            workspace.undo(PERSON, one)
+        assert (root / "box/.git/HEAD").exists()
+        assert not (root / "there").exists()
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")

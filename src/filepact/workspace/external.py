@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 from contextlib import suppress
 from itertools import chain, count, repeat
-from posixpath import dirname
 from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.compression import compress, decompress
@@ -36,7 +35,7 @@ from filepact.workspace.file_states import (
 from filepact.workspace.folder_steps import folders_alone, made_folders, turning_above, with_folders
 from filepact.workspace.journal import new_operation
 from filepact.workspace.kept_files import KnownFiles
-from filepact.workspace.moves import carry, renamed, with_repository
+from filepact.workspace.moves import as_moved, carry, of_repository, renamed, with_repositories
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
@@ -104,6 +103,7 @@ class _Seen:
     judged: bool = False
     span: CallRange = ALWAYS
     touched: set[WorkspacePath] = field(default_factory=set)
+    moved: dict[WorkspacePath, WorkspacePath] = field(default_factory=dict)
     unasked: dict[WorkspacePath, Rule] = field(default_factory=dict)
 
 
@@ -435,10 +435,8 @@ class ExternalChanges:
         if returns and steers_git(path.path):
             held = [None if one is None else seen.contents[one.content] for one in (before, after)]
             if is_bookkeeping(path.root, path.path, *held):
-                # Of a repository that was made nothing can go back; one that was moved goes as a whole.
-                there = seen.folders.get(path.root, {})
-                gone = self._guard, path, None if now else old, seen.states, there
-                if (before or dirname(path.path) in there) and not with_repository(*gone):
+                about = path, old, now, seen.folders.get(path.root, {})
+                if of_repository(self._guard, about, seen.states, self._files.get, seen.moved):
                     seen.changes.append(FileChange(path, before, after))
                 return
         change = FileChange(path, *((before, after) if returns else (unread(old), unread(now))))
@@ -564,9 +562,11 @@ class ExternalChanges:
                 lambda path: seen.wanted(path) and not self._files.has_gone(path),
             )
             found = self._guard, seen.changes, seen.alone
-            seen.changes, kept, along = folders_alone(*found, renamed(*found))
-            seen.lost += kept
-            self._files.note_folders([*seen.changes, *kept, *along], seen.span)
+            whole, kept, along = folders_alone(*found, renamed(*found))
+            seen.lost, known = seen.lost + kept, whole if seen.moved else []
+            seen.changes = with_repositories(self._guard, known, seen.moved) or whole
+            seen.unasked = as_moved(seen.unasked, seen.changes)
+            self._files.note_folders([*known, *seen.changes, *kept, *along], seen.span)
             seen.contents.add(FOLDER.content, compress(b"", 1))
         seen.lost.sort(key=lambda one: one.path)
         names = tuple(self._guard.show(*one.path) for one in seen.lost)

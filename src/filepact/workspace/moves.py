@@ -17,7 +17,7 @@ from filepact.errors import FilepactError, StaleFileError, WriteFailedError
 from filepact.fs.walk import TreeReader
 from filepact.fs.watch import folder_sign
 from filepact.text.gitignore import MACHINE_FOLDERS
-from filepact.values import dataclass
+from filepact.values import dataclass, replace
 from filepact.workspace.file_snapshot import CACHES, is_machine_made
 from filepact.workspace.folder_steps import folder_at, written
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
 
     from filepact.domain.document import Document, Revision, RootId
+    from filepact.domain.policy import Rule
     from filepact.fs.in_place import WriteResult
     from filepact.fs.root import Root
     from filepact.workspace.file_states import FileState
@@ -38,15 +39,18 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MoveSteps",
+    "as_moved",
     "carry",
     "fit_whole",
+    "lost_repositories",
     "make_again",
     "moves_of",
+    "of_repository",
     "renamed",
     "same_entries",
     "state_key",
     "whole_moves",
-    "with_repository",
+    "with_repositories",
 ]
 
 _COMPARED: Final = 64
@@ -102,7 +106,15 @@ def moves_of(changes: ChangeSet) -> tuple[Move, ...]:
     ]
     whole = whole_moves(changes.changes)
     ends = {one.path for pair in whole for one in pair}
-    folders = _folders([one for one in changes.changes if one.path not in ends], pairs)
+    homes = {
+        old.path._replace(path=dirname(old.path.path)): new.path._replace(
+            path=dirname(new.path.path)
+        )
+        for old, new in whole
+        if basename(old.path.path) == basename(new.path.path) == ".git"
+    }
+    rest = [one for one in changes.changes if one.path not in ends]
+    folders = _folders(rest, pairs, homes)
     for old, new in whole:
         # One that lies in another folder which is moved goes along.
         for at, (source, target, inside) in enumerate(folders):
@@ -212,7 +224,14 @@ def rename(root: Root, one: Move, *, back: bool = False) -> bool:
     names = {x.path[len(at.path) + 1 :] for at in ends for x in _paths((one,)) if _lies_in(x, at)}
     # Of a folder that nobody looks into, what lies in it is known under one of its names only, and not all of it.
     kept = {f"{old.path}/{name}" for name, state in states if name and state.is_whole}
-    if names and (whole or not back) and _holds_only(root, old.path, names, kept) != whole:
+    # With a repository goes whatever else somebody has put beside it.
+    own = old._replace(path=f"{old.path}/.git") in _paths((one,))
+    if (
+        names
+        and not own
+        and (whole or not back)
+        and _holds_only(root, old.path, names, kept) != whole
+    ):
         return False
     there = whole or all(root.folder_state(f"{old.path}/{name}") for name, _ in states if name)
     return there and root.rename(old.path, new.path, states)
@@ -259,11 +278,23 @@ def fit_whole(
         if folder is not None and old.before is not None and current(new.path) is None:
             state = folder.revision.as_whole(old.before)
             # What somebody has put into it does not go where programs clear away.
-            fits = basename(new.path.path) not in MACHINE_FOLDERS or written(state) == written(
-                old.before
+            fits = basename(new.path.path) not in MACHINE_FOLDERS - {".git"} or (
+                written(state) == written(old.before)
             )
             if state.is_whole and fits:
                 yield from (FileChange(old.path, state, None), FileChange(new.path, None, state))
+
+
+def lost_repositories(
+    changes: ChangeSet, current: Callable[[WorkspacePath], Document | None]
+) -> list[WorkspacePath]:
+    """Both names of each `.git` that is not where it was moved to: nothing is left that could be torn apart."""
+    found: list[WorkspacePath] = []
+    for old, new in whole_moves(changes.changes):
+        with suppress(FilepactError):
+            if basename(old.path.path) == ".git" and not current(old.path):
+                found += [old.path, new.path]
+    return found
 
 
 def renamed(
@@ -400,7 +431,9 @@ def state_key(one: FileChange, state: Revision) -> object:
 
 
 def _folders(
-    changes: Iterable[FileChange], pairs: Iterable[Pair]
+    changes: Iterable[FileChange],
+    pairs: Iterable[Pair],
+    homes: Mapping[WorkspacePath, WorkspacePath],
 ) -> list[tuple[FileChange, FileChange, tuple[FileChange, ...]]]:
     """Folders that go with all that lies in them, each with one that comes so, and the changes of both."""
     going = {x.path: x for x in changes if x.after is None and x.before and x.before.is_folder}
@@ -415,7 +448,8 @@ def _folders(
         if _is_below(path, taken):
             continue
         inside = [one for one in changes if _lies_in(one.path, path)]
-        new = _counterpart(path, inside, names, going, coming)
+        home = homes.get(path)
+        new = coming.get(home) if home else _counterpart(path, inside, names, going, coming)
         same = new and old.before and old.before.attributes and old.before == new.after
         if new is None or not same or new.path in taken or _lies_in(new.path, path):
             continue
@@ -430,16 +464,71 @@ def _folders(
     return found
 
 
-def with_repository(
-    guard: Guard, path: WorkspacePath, old: FileState | None, states: States, there: Container[str]
+def of_repository(
+    guard: Guard,
+    about: tuple[WorkspacePath, FileState | None, FileState | None, Container[str]],
+    states: States,
+    known: Callable[[WorkspacePath], FileState | None],
+    moved: dict[WorkspacePath, WorkspacePath],
 ) -> bool:
-    """Whether a file that steers Git went with its repository, all of it, and has come where there was none."""
+    """Whether a file that steers Git counts by itself: of a repository that was made nothing can go back.
+
+    Args:
+        guard: The roots.
+        about: The file, its state before and now, and the folders that were known.
+        states: All states of this look.
+        known: The state of a file before.
+        moved: Is given each `.git` that was moved, by the name that it had: it goes as a whole.
+    """
+    path, old, now, there = about
     top, _, end = path.path.partition("/.git/")
-    if not end or not old or not old.stamp or folder_at(guard, path._replace(path=top)):
-        return False
+    if old is None and dirname(path.path) not in there:
+        # A `.git` that is a file comes where another went: that of a submodule or linked work tree.
+        gone = (known(x) for x, it in states.items() if it is None and basename(x.path) == ".git")
+        same = (x.revision and now and x.revision == now.revision for x in gone if x)
+        return basename(path.path) == ".git" and any(same)
+    if now or not end or not old or not old.stamp or folder_at(guard, path._replace(path=top)):
+        return True
     some = ((one.path, it.stamp) for one, it in states.items() if it and it.stamp)
     came = (one for one, stamp in some if stamp[:3] == old.stamp[:3])
-    return any(one.endswith(f"/.git/{end}") and dirname(one) not in there for one in came)
+    ends = (x for x in came if x.endswith(f"/.git/{end}") and dirname(x) not in there)
+    if new := next((one.removesuffix(f"/{end}") for one in ends), ""):
+        moved[path._replace(path=f"{top}/.git")] = path._replace(path=new)
+    return not new
+
+
+def with_repositories(
+    guard: Guard, changes: list[FileChange], moved: Mapping[WorkspacePath, WorkspacePath]
+) -> list[FileChange]:
+    """The changes with each `.git` that was moved as one that goes whole, where nothing that steers Git is other in it."""
+    for old, new in moved.items():
+        state, sign = folder_at(guard, new), folder_sign(guard.root_of(new.root), new.path)
+        inside = [x for x in changes if _is_below(x.path, (old, new))]
+        was, now = (
+            dict(_below(x, top._replace(path=dirname(top.path)), side) for x, side in sides if side)
+            for top, sides in (
+                (old, [(x, x.before) for x in inside]),
+                (new, [(x, x.after) for x in inside]),
+            )
+        )
+        if state and state.attributes and was == now and not folder_at(guard, old):
+            # Its names come and go with every commit: by when that was last, it is not known.
+            bare = replace(state, attributes=replace(state.attributes, modified=None))
+            whole = bare.as_whole(sign.partition(" ")[0])
+            pair = FileChange(old, whole, None), FileChange(new, None, whole)
+            changes = [*(one for one in changes if one not in inside), *pair]
+    return changes
+
+
+def as_moved(
+    told: dict[WorkspacePath, Rule], changes: Iterable[FileChange]
+) -> dict[WorkspacePath, Rule]:
+    """Rules for files, by the folder with which one went whole, where it is no change of its own."""
+    ends = [one.path for pair in whole_moves(changes) for one in pair]
+    return {
+        next((end for end in ends if _lies_in(path, end)), path): rule
+        for path, rule in told.items()
+    }
 
 
 def _below(

@@ -46,7 +46,7 @@ from filepact.values import dataclass, replace
 from filepact.workspace.documents import DocumentCache
 from filepact.workspace.folder_steps import same_rights, turning_above
 from filepact.workspace.journal import changed_since
-from filepact.workspace.moves import fit_whole, same_entries
+from filepact.workspace.moves import fit_whole, lost_repositories, same_entries
 from filepact.workspace.receipt import not_kept, renames, states
 
 if TYPE_CHECKING:
@@ -337,9 +337,10 @@ def fit(
         NoChangeError: Everything is already as the change set wants it.
     """
     versions = DocumentCache(content, lambda _path: None)
-    fitted: list[FileChange] = []
-    contents: dict[str, bytes] = {}
-    notes: list[str] = []
+    fitted, contents = list[FileChange](), dict[str, bytes]()
+    lost = lost_repositories(changes, current)
+    notes = [f"{show(old)} is not there any more, and does not come back." for old in lost[::2]]
+    changes = changes.without(lost)
     carried = _carried(changes, current, content, show, hides)
     for change in changes.changes:
         if change.path in carried:

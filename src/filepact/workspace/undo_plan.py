@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 from itertools import zip_longest
+from posixpath import basename, dirname
 from typing import TYPE_CHECKING, Final
 
 from filepact.domain.change import ChangeSet, FileChange
@@ -447,7 +448,8 @@ def _moved_apart(taken: Sequence[Operation]) -> Conflicts:
         both = [
             x for x in taken if x is one or any(turning_above(y, ends) for y in x.changes.paths)
         ]
-        if len(both) > 1 and SEEN not in one.note:
+        git = any(basename(end.path) == ".git" for end in ends)
+        if len(both) > 1 and (git or SEEN not in one.note):
             ids = ", ".join(f"`filepact undo {each.id}`" for each in both[::-1])
             raise StaleFileError(
                 f"{one.id} moved a folder with all that was in it ({one.summary}), and files in it were changed as well",
@@ -488,7 +490,12 @@ def _with_other_ends(
     paths = {one.path for one in meant}
     for pair in whole_moves(left):
         ends = {one.path for one in pair}
-        paths |= set() if paths.isdisjoint(ends) else ends
+        if not paths.isdisjoint(ends):
+            # A repository goes with all that lies beside it.
+            git = [end for end in ends if basename(end.path) == ".git"]
+            around = [end._replace(path=dirname(end.path)) for end in git]
+            paths |= ends | {x.path for x in left if x.path in around}
+            paths |= {x.path for x in left if turning_above(x.path, around)}
     with suppress(NotFoundError):
         for new, old in renames(left, store.content).items():
             if not paths.isdisjoint((new, old.path)):
