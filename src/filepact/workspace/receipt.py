@@ -386,21 +386,21 @@ def renames(
     found = origins(changes, content)
     files = [one for one in (each.of_file for each in changes) if one is not None]
     made = {one.path: one.after for one in files if one.after and not one.before}
-    gone = [one.before for one in files if one.before and not one.after]
-    several = Counter([one.content for one in made.values()]) | Counter(
-        [one.content for one in gone]
-    )
-    certain: dict[WorkspacePath, FileChange] = {}
-    for new, old in found.items():
-        if old.before is None:
-            continue
-        if made[new].content == old.before.content:
-            sure = several[old.before.content] == 1 and old.before.content != FOLDER.content
-        else:
-            sure = len(made) == len(gone) == 1
-        if sure:
-            certain[new] = old
-    return certain
+    gone = [one.before.content for one in files if one.before and not one.after]
+    several = Counter([one.content for one in made.values()]) | Counter(gone)
+    exact = {x for x, old in found.items() if old.before and made[x].content == old.before.content}
+    taken = {found[new].path for new in exact}
+    left = [x for x in files if x.retraceable and x.after is None and x.path not in taken]
+    fits = {
+        one.path: [x.path for x in left if _same_lines(x.before, one.after, content)]
+        for one in (files if found.keys() - exact else ())
+        if one.after and not one.before and one.retraceable and one.path not in exact
+    }
+    meant = Counter(path for paths in fits.values() for path in paths)
+    sure = {x for x, paths in fits.items() if len(paths) == 1 == meant[paths[0]]}
+    once = {x for x in exact if several[made[x].content] == 1}
+    sure |= {x for x in once if made[x].content != FOLDER.content}
+    return {new: old for new, old in found.items() if new in sure}
 
 
 def _same_lines(old: Revision | None, new: Revision, content: Callable[[str], bytes]) -> bool:
