@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from posixpath import basename, dirname
 from typing import TYPE_CHECKING, Final
 
 from filepact.domain.change import FileChange
@@ -346,6 +347,8 @@ def check_moved(guard: Guard, agent: str, changes: ChangeSet) -> None:
     """
     for old, new in whole_moves(changes.changes):
         root, ends = guard.root_of(old.path.root), (old.path.path, new.path.path)
+        if basename(ends[0]) == ".git":  # It goes with all that lies beside it.
+            ends = dirname(ends[0]), dirname(ends[1])
         shown = guard.show(root.path, ends[0])
         inside = list_inside(root, ends[0], shown, MOST_MOVED)
         if not _clears(guard, agent, root, inside, ends):

@@ -283,11 +283,10 @@ _SIGNS: Final[dict[str, tuple[str, Style]]] = {
 
 def files_shown(files: Sequence[_File], states: Mapping[str, _States]) -> Iterator[TerminalText]:
     """Yield a line for each changed file, and one with the number of those left out; a file with another name is one."""
-    # A folder and the repository in it may have the same state, and go to other names together.
     sides = {path: [(one, path.endswith("/.git/")) for one in states[path]] for path, *_ in files}
     gone = {sides[path][0]: path for path, kind, *_ in files if kind == "delete"}
     new = {sides[path][1]: path for path, kind, *_ in files if kind == "create"}
-    # Many folders have the same state: which of several has become which, that does not tell.
+    # Many folders have the same state, which does not tell which of several became which; a repository lies in one.
     folders = Counter(sides[x][y == "create"] for x, y, *_ in files if x[-1:] == "/")
     same = {one for one in new.keys() & gone.keys() if folders[one] in (0, 2)}
     names = {new[state]: f"{gone[state]} -> {new[state]}" for state in same}
