@@ -10,6 +10,7 @@ import pytest
 from filepact.domain.operation import (
     BY_EDITOR,
     BY_NOBODY,
+    BY_SEVERAL,
     PAST_THE_DOORS,
     UNOBSERVED,
     Actor,
@@ -191,6 +192,21 @@ def test_what_is_not_of_the_last_session_is_asked_about(workspace: Workspace, ro
     assert (root / "old").exists()
     workspace.undo(ADA, agrees=lambda _plan: True)
     assert not (root / "old").exists()
+
+
+def test_a_bare_undo_names_what_it_passes_by(workspace: Workspace, root: Path) -> None:
+    write(workspace, ROBOT, "agent", "1\n")
+    passed = []
+    for tool in (BY_NOBODY, BY_SEVERAL, UNOBSERVED):
+        by_hand(workspace, root, tool, tool)
+        passed.append(f"`filepact undo {workspace.log(limit=1)[0].id}` does")
+    notes = " ".join(workspace.undo(ADA).notes)
+    assert [one in notes for one in passed] == [True] * 3
+    assert "since several agents were at work" in notes
+    assert not (root / "agent").exists()
+    workspace.undo(ADA, workspace.log(limit=2)[-1].id)
+    hint = refused(lambda: workspace.undo(ADA)).hint
+    assert [one in hint for one in passed] == [True, True, False]  # One is undone by now.
 
 
 def test_a_checkpoint_is_restored_again_and_in_part(workspace: Workspace, root: Path) -> None:

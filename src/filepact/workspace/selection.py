@@ -40,6 +40,7 @@ __all__ = [
     "effective",
     "is_in",
     "is_in_force",
+    "is_left_to_name",
     "is_passing",
     "known_author",
     "left_beside",
@@ -215,6 +216,12 @@ def is_in_force(operation: Operation) -> bool:
         and operation.was_done
         and operation.undone_by is None
     )
+
+
+def is_left_to_name(operation: Operation) -> bool:
+    """Whether the operation is in force, and passed by since nobody knows whose it is."""
+    done = operation.kind == "change" and operation.was_done and operation.undone_by is None
+    return done and operation.tool in _NOBODYS
 
 
 def same_work(one: Operation, other: Operation) -> bool:
@@ -486,7 +493,7 @@ def left_beside(
             continue
         done = one.kind == "change" and one.was_done and one.undone_by is None
         own = any(one.session.agent.startswith(agent) for agent in agents)
-        if done and one.id not in ids and (own or one.is_anybodys or one.tool in _NOBODYS):
+        if done and one.id not in ids and (own or whose(one) == "nobody"):
             found.append(one)
     return found
 
@@ -494,14 +501,14 @@ def left_beside(
 def stays_beside(
     beside: Sequence[Operation], show: Callable[[WorkspacePath], str]
 ) -> Iterator[str]:
-    """The sentences about operations from the time of a turn that are not of it.
+    """The sentences about operations from the time of what goes back that are not of it.
 
     Args:
         beside: They.
         show: A file as a reader may see it; empty for one that it may not know of.
     """
     for one in beside[:_BESIDE]:
-        why = "it is of no turn" if one.session.agent else "nobody knows whose it is"
+        why = "it is of no turn" if whose(one) == "agent" else "nobody knows whose it is"
         why = "several agents were at work" if one.tool == BY_SEVERAL else why
         files = some_names([*filter(None, map(show, one.changes.paths))], _NAMED)
         what = f"{one.summary}: {files}" if files else one.summary

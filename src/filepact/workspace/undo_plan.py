@@ -17,6 +17,7 @@ from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.document import WorkspacePath, same_state
 from filepact.domain.operation import PARTLY, SEEN, Checkpoint, who
 from filepact.errors import InvalidParamsError, NoChangeError, NotFoundError, StaleFileError
+from filepact.text.confusables import shown_name
 from filepact.values import dataclass, field, replace
 from filepact.workspace.file_snapshot import INSTEAD
 from filepact.workspace.folder_steps import turning_above
@@ -27,6 +28,7 @@ from filepact.workspace.selection import (
     effective,
     is_in,
     is_in_force,
+    is_left_to_name,
     is_passing,
     known_author,
     left_beside,
@@ -36,6 +38,7 @@ from filepact.workspace.selection import (
     partly_gone,
     same_work,
     select,
+    stays_beside,
     whose,
 )
 
@@ -94,7 +97,7 @@ class UndoChange:
         doubt: Why a person is asked before it is done; empty where what is meant is plain.
         way: How it is said so that it is plain, for who cannot be asked; empty if it is done unasked.
         notes: What the answer says besides.
-        beside: What was done at the time of a turn that goes back, and is not of it.
+        beside: What was done at the time of what goes back, is not of it, and stays unless it is named.
     """
 
     kind: OperationKind
@@ -184,8 +187,9 @@ def plan_undo(store: JournalStore, roots: Iterable[RootId], change_id: str | Non
     it brought back.  What the same call did and cannot be brought back is named in the plan.
     """
     doubt = way = ""
+    passed: list[Operation] = []
     if change_id is None:
-        operation, doubt, way = _newest_in_force(store, frozenset(roots))
+        operation, doubt, way = _newest_in_force(store, frozenset(roots), passed)
     else:
         operation = store.operation(change_id)
     if operation.kind == "undo":
@@ -208,7 +212,8 @@ def plan_undo(store: JournalStore, roots: Iterable[RootId], change_id: str | Non
     lost = lost_with(store, operation)
     taken = [operation] if lost is None else [lost, operation]
     plan = _plan(taken, taken, {}, store)
-    return replace(plan, summary=f"undo {_named([operation], 1)}", doubt=doubt, way=way)
+    said = f"undo {_named([operation], 1)}"
+    return replace(plan, summary=said, doubt=doubt, way=way, beside=tuple(passed))
 
 
 def plan_redo(
@@ -261,8 +266,10 @@ def plan_redo(
     return plan
 
 
-def _newest_in_force(store: JournalStore, roots: frozenset[RootId]) -> tuple[Operation, str, str]:
-    """The newest operation that can be taken back, with what speaks against it, and how to name it."""
+def _newest_in_force(
+    store: JournalStore, roots: frozenset[RootId], passed: list[Operation]
+) -> tuple[Operation, str, str]:
+    """The newest operation that can be taken back, with what speaks against it, and how to name it; ``passed`` takes what stays."""
     newest = last = lost = None
     gone: set[tuple[str, WorkspacePath]] = set()
     for operation in newest_first(store, roots):
@@ -274,6 +281,8 @@ def _newest_in_force(store: JournalStore, roots: frozenset[RootId]) -> tuple[Ope
         # A redo is not a candidate: what it brought back is in force again and is.  Nor is what
         # only passed by: that is not taken back unless it is named.
         left = [one for one in operation.changes.changes if (operation.id, one.path) not in gone]
+        if left and is_left_to_name(operation):
+            passed.append(operation)
         if not left or not is_in_force(operation):
             continue
         if not any(change.returns for change in left):
@@ -300,7 +309,8 @@ def _newest_in_force(store: JournalStore, roots: frozenset[RootId]) -> tuple[Ope
     if lost is not None:
         path = lost.changes.changes[0]
         raise not_kept(path.path.path, path)
-    hint = "`filepact log` shows what happened."
+    stays = stays_beside(passed, lambda path: shown_name(path.path))
+    hint = " ".join(stays) or "`filepact log` shows what happened."
     if last is not None and (last.kind, last.tool) == ("undo", RESTORE):
         hint = f"`filepact redo {last.id}` goes forward again."
     raise NoChangeError("there is nothing to undo here", hint=hint)
