@@ -18,7 +18,7 @@ from filepact.domain.operation import (
 )
 from filepact.errors import FilepactError
 from filepact.workspace.selection import NEWEST, Selection
-from tests.workspace.acting import edit, write
+from tests.workspace.acting import delete, edit, write
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -207,6 +207,69 @@ def test_a_bare_undo_names_what_it_passes_by(workspace: Workspace, root: Path) -
     workspace.undo(ADA, workspace.log(limit=2)[-1].id)
     hint = refused(lambda: workspace.undo(ADA)).hint
     assert [one in hint for one in passed] == [True, True, False]  # One is undone by now.
+
+
+MOVED: dict[str, Callable[[Workspace], object]] = {
+    "undo": lambda here: here.undo(ADA, agrees=lambda _plan: True),
+    "undo --turn": lambda here: here.undo_selected(ADA, Selection(turn=NEWEST)),
+    "undo --session": lambda here: here.undo_selected(ADA, Selection(session=ROBOT)),
+    "undo PATH": lambda here: here.undo_selected(
+        ADA, Selection(places=((here.log(limit=1)[0].changes.paths[0].root, "d"),))
+    ),
+    "restore": lambda here: here.restore(ADA, "start"),
+    "redo": lambda here: here.redo(ADA, next(one.id for one in here.log() if one.kind == "undo")),
+    "the agent itself": lambda here: here.past(ROBOT).undo(None, dry_run=False),
+}
+"""Ways back that would remove a file."""
+
+
+@pytest.mark.parametrize("after", ["recorded", "not seen", "with lines added"])
+@pytest.mark.parametrize("how", MOVED)
+def test_what_somebody_moved_stays_and_is_named(
+    workspace: Workspace, root: Path, how: str, after: str
+) -> None:
+    text = "".join(f"{number}\n" for number in range(9))
+    (root / "other").write_text(text)
+    workspace.checkpoint("start")
+    write(workspace, ROBOT, "d/f", text)
+    if how == "redo":
+        delete(workspace, ROBOT, "d/f")
+        workspace.undo(ADA)
+    workspace.external.resnapshot()
+    (root / "d").rename(root / "e")
+    if after == "with lines added":
+        (root / "e/f").write_text(text + "mine\n")
+    by = ""
+    if after == "recorded":
+        found = workspace.external.detect(SEEN, tool=BY_NOBODY).operation
+        assert found
+        by = found.id
+    before = [(one.id, one.undone_by) for one in workspace.log()]
+    error = refused(lambda: MOVED[how](workspace))
+    assert error.code == "STALE_FILE"
+    assert "d/f: somebody moved it to e/f" in error.message
+    assert [(one.id, one.undone_by) for one in workspace.log()] == before
+    if by and how not in ("redo", "the agent itself"):
+        ids = error.message.partition("`filepact undo ")[2].partition("`")[0].split()
+        assert ids[-1] == by
+        workspace.undo_selected(ADA, Selection(tuple(ids)))
+        assert not (root / "e/f").exists()
+        assert not (root / "d/f").exists()
+    assert (root / "other").read_text() == text
+
+
+def test_what_was_moved_keeps_nothing_else_from_going_back(
+    workspace: Workspace, root: Path
+) -> None:
+    write(workspace, ROBOT, "a", "1\n")
+    write(workspace, ROBOT, "b", "2\n")
+    (root / "a").rename(root / "mine")
+    done = workspace.undo_selected(ADA, Selection(turn=NEWEST))
+    assert [(one.path, one.lost) for one in done.left] == [("a", True)]
+    assert [one.undone_by is None for one in workspace.log()] == [True, False, True]
+    (root / "mine").rename(root / "a")
+    workspace.undo_selected(ADA, Selection(turn=NEWEST))
+    assert list(root.iterdir()) == []
 
 
 def test_a_checkpoint_is_restored_again_and_in_part(workspace: Workspace, root: Path) -> None:

@@ -7,6 +7,7 @@ did is not in its view, not even what they changed.
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.domain.change import FileChange
@@ -167,6 +168,8 @@ class UndoExecutor:
         odd = (x for x in free if is_odd(self._guard.root_of(x.root), x.path))
         instead = {x: not_kept(x.path, FileChange(x, None, INSTEAD)) for x in odd}
         plan = replace(plan, unable={**instead, **plan.unable}).around(self._is_no_folder)
+        moved = self._large.moved_on(plan, session, partial(self._fits, plan))
+        plan = replace(plan.without(moved), unable={**plan.unable, **moved})
         aside = {} if rule else self._large.find(plan.lost, conflicts)
         ends = {*aside, *conflicts, *(other for _, other in aside.values() if other)}
         files = len({*plan.unable, *ends}) + len(plan.changes.changes)
@@ -189,7 +192,7 @@ class UndoExecutor:
                     )
                 except NoChangeError:
                     return self._put_back(plan, aside, files, session, dry_run=dry_run)
-                part = whole.in_part([*conflicts])
+                part = whole.in_part([*conflicts, *moved])
                 left = left_files(self._writer.show, conflicts, part.unable)
                 said = (f"left as it is: {one.reason}" for one in left)
                 fitted = replace(fitted, notes=(*fitted.notes, *said))

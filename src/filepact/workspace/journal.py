@@ -31,6 +31,7 @@ __all__ = [
     "JournalStore",
     "PruneResult",
     "changed_since",
+    "moved_since",
     "new_id",
     "new_operation",
     "new_proposal",
@@ -39,6 +40,7 @@ __all__ = [
 ]
 
 
+_MANY: Final = 2_000  # operations that may have moved a file
 _FEW: Final = 20  # changes of a file that are looked at
 
 
@@ -414,6 +416,23 @@ _LETTERS = b"0123456789abcdefghjkmnpqrstvwxyz" * 8
 
 def _name(kind: str) -> str:
     return kind + os.urandom(10).translate(_LETTERS).decode("ascii")
+
+
+def moved_since(
+    store: JournalStore, operations: Sequence[Operation], gone: Iterable[WorkspacePath]
+) -> tuple[dict[WorkspacePath, tuple[Operation, ...]], set[WorkspacePath]]:
+    """By the names that some files may have got since some operations, the operations that gave it; and all other names that came."""
+    by: dict[WorkspacePath, tuple[Operation, ...]] = dict.fromkeys(gone, ())
+    others: set[WorkspacePath] = set()
+    ours, first = {one.id for one in operations}, min((one.seq for one in operations), default=0)
+    for one in store.operations(after_seq=first, limit=_MANY, newest_first=False):
+        if one.id not in ours and one.was_done and one.undone_by is None:
+            went = [x.path for x in one.changes.changes if not x.after and x.path in by]
+            came = [x.path for x in one.changes.changes if not x.before]
+            before = dict.fromkeys(each for path in went for each in by[path])
+            by |= dict.fromkeys(came if went else (), (*before, one))
+            others |= {*came} if not went else set()
+    return by, others
 
 
 def changed_since(

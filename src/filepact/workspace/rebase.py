@@ -161,7 +161,7 @@ class Rebase:
                     ways.pop()
                 above = current(way) if ways else None
                 lies_open = not ways or (above is not None and above.revision.is_folder)
-                standing[path] = began[path] = self._current(path) if lies_open else None
+                standing[path] = began[path] = self.current(path) if lies_open else None
             return standing[path]
 
         for whole in steps:
@@ -247,7 +247,7 @@ class Rebase:
         found: list[WorkspacePath] = []
         for path, before, _after in changes.exact:
             with suppress(FilepactError):
-                if same_state(_revision(self._current(path)), before):
+                if same_state(_revision(self.current(path)), before):
                     continue
             found.append(path)
         return tuple(found)
@@ -293,7 +293,8 @@ class Rebase:
     def _show(self, path: WorkspacePath) -> str:
         return shown_name(self._guard.show(path.root, path.path))
 
-    def _current(self, path: WorkspacePath) -> Document | None:
+    def current(self, path: WorkspacePath) -> Document | None:
+        """What stands at a path now; None where nothing does."""
         # A journal's path is a true name: what stands there is meant, also where it is a link.
         location = self._guard.find(path, "write", follow=False, back=True)
         if location.path != path:

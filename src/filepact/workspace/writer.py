@@ -13,10 +13,12 @@ from filepact.domain.deadline import FOREVER, Deadline
 from filepact.domain.document import WorkspacePath
 from filepact.errors import FilepactError, StaleFileError
 from filepact.fs.watch import stamp_at
+from filepact.text.confusables import shown_name
 from filepact.values import replace
 from filepact.workspace.documents import EDITORCONFIG, DocumentCache
 from filepact.workspace.handing import handed_on, stays_one, taking_over
-from filepact.workspace.journal import new_id, new_proposal, operation_of
+from filepact.workspace.journal import moved_since, new_id, new_proposal, operation_of
+from filepact.workspace.moves import moved_on
 from filepact.workspace.receipt import Receipt, SkippedFile, show_changes
 
 if TYPE_CHECKING:
@@ -222,6 +224,44 @@ class KeptFiles:
             hint = "Nothing was changed. Move that file elsewhere first."
             conflicts[path] = StaleFileError(f"{shown}: {why}", hint=hint, path=shown)
             del found[path]
+        return found
+
+    def moved_on(
+        self, plan: UndoChange, session: Session, fits: Callable[[list[str], Conflicts], bool]
+    ) -> Conflicts:
+        """What was to be removed, and somebody has moved since: it stays, and is named with its other name.
+
+        Args:
+            plan: What goes back.
+            session: Who wants it.
+            fits: Whether some operations, taken back together, leave none of some conflicts.
+        """
+        roots = ((one, self._guard.root_of(one.path.root)) for one in plan.changes.changes)
+        some = (x for x, root in roots if not x.after and root.glance(x.path.path) is None)
+        gone = {one.path: one.before for one in some if one.before}
+        if not gone:
+            return {}
+        by, others = moved_since(self._store, plan.operations, gone)
+        others |= {path for step in (plan.changes, *plan.earlier) for path in step.paths}
+        began = min((one.created for one in plan.operations), default=0.0)
+        seen = self._guard.root_of, self._fitting.current, self._store.content
+        hides = self._writer.hides(session if session.agent else None)
+        found: Conflicts = {}
+        fit: dict[tuple[str, ...], bool] = {}
+        for path, new in moved_on(gone, *seen, since=began, among=others).items():
+            shown, at = (shown_name(self._writer.show(one)) for one in (path, new))
+            to = "" if hides(new, ()) else f" to {at}"
+            way = ", and it stays there"
+            since = [one.id for one in by.get(new, ())]
+            ids = (*(one.id for one in plan.operations if path in one.changes.paths), *since)
+            if since and not session.agent:
+                to += f" (operation {', '.join(since)})"
+                if ids not in fit:
+                    fit[ids] = fits([*ids], {path: StaleFileError(shown)})
+                way = f"; `filepact undo {' '.join(ids)}` takes both back" if fit[ids] else way
+            why = f"{shown}: somebody moved it{to} since{way}"
+            hint = "Nothing was changed. Remove it there yourself, or move it back first."
+            found[path] = StaleFileError(why, hint=hint, path=shown)
         return found
 
     def put_back(
