@@ -272,6 +272,24 @@ def test_what_was_moved_keeps_nothing_else_from_going_back(
     assert list(root.iterdir()) == []
 
 
+def test_the_folders_of_files_that_are_gone_go(workspace: Workspace, root: Path) -> None:
+    for who in (ROBOT, OTHER):
+        write(workspace, who, "n/m/f", "1\n")
+        (root / "n/m/f").unlink()
+        if who == OTHER:
+            (root / "n/mine").write_text("x\n")
+        notes = " ".join(workspace.undo(ADA).notes)
+        assert [one.name for one in root.rglob("*")] == (["n", "mine"] if who == OTHER else [])
+        assert ("the folder n stays: it is not empty" in notes) == (who == OTHER)
+        refused(lambda: workspace.undo(ADA))
+        (root / "n/mine").unlink(missing_ok=True)
+        if who == ROBOT:
+            workspace.redo(ADA)
+            assert (root / "n/m").is_dir()
+            workspace.undo(ADA)
+    (root / "n").rmdir()
+
+
 def test_a_checkpoint_is_restored_again_and_in_part(workspace: Workspace, root: Path) -> None:
     for name in ("a", "b", "c"):
         (root / name).write_text("1\n2\n3\n")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.domain.change import FileChange
 from filepact.domain.deadline import FOREVER, Deadline
+from filepact.domain.document import FOLDER
 from filepact.domain.operation import Actor, ChangeId, Proposal, Session, following, who
 from filepact.errors import (
     FilepactError,
@@ -29,7 +30,7 @@ from filepact.workspace.file_snapshot import INSTEAD
 from filepact.workspace.folders import check_moved
 from filepact.workspace.journal import changed_since, new_proposal
 from filepact.workspace.pending import check_free
-from filepact.workspace.rebase import nothing_to_do, together
+from filepact.workspace.rebase import RebaseResult, nothing_to_do, together
 from filepact.workspace.receipt import Receipt, done_receipt, not_kept, refused_files
 from filepact.workspace.selection import Selection, newest_first, stays_beside
 from filepact.workspace.undo_plan import plan_redo, plan_selection, plan_undo
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from filepact.workspace.guard import Guard
     from filepact.workspace.journal import JournalStore
     from filepact.workspace.pending import PendingProposals, SessionLimit
-    from filepact.workspace.rebase import Conflicts, Rebase, RebaseResult
+    from filepact.workspace.rebase import Conflicts, Rebase
     from filepact.workspace.undo_plan import UndoChange
     from filepact.workspace.writer import Places
 
@@ -191,7 +192,10 @@ class UndoExecutor:
                         plan, whole, session, deadline, conflicts, files=files, partly=partly
                     )
                 except NoChangeError:
-                    return self._put_back(plan, aside, files, session, dry_run=dry_run)
+                    folders = self._large.empty_folders(plan)
+                    if not folders:
+                        return self._put_back(plan, aside, files, session, dry_run=dry_run)
+                    fitted = RebaseResult(folders, {FOLDER.content: b""}, ())
                 part = whole.in_part([*conflicts, *moved])
                 left = left_files(self._writer.show, conflicts, part.unable)
                 said = (f"left as it is: {one.reason}" for one in left)

@@ -8,14 +8,16 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
-from filepact.domain.change import ChangeSet
+from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.deadline import FOREVER, Deadline
 from filepact.domain.document import WorkspacePath
 from filepact.errors import FilepactError, StaleFileError
+from filepact.fs.walk import TreeReader
 from filepact.fs.watch import stamp_at
 from filepact.text.confusables import shown_name
 from filepact.values import replace
 from filepact.workspace.documents import EDITORCONFIG, DocumentCache
+from filepact.workspace.folder_steps import folder_at, turning_above
 from filepact.workspace.handing import handed_on, stays_one, taking_over
 from filepact.workspace.journal import moved_since, new_id, new_proposal, operation_of
 from filepact.workspace.moves import moved_on
@@ -24,8 +26,7 @@ from filepact.workspace.receipt import Receipt, SkippedFile, show_changes
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from filepact.domain.change import FileChange
-    from filepact.domain.document import Document
+    from filepact.domain.document import Document, Revision
     from filepact.domain.operation import Approval, Operation, Proposal, Session
     from filepact.fs.state import StateFolder
     from filepact.workspace.buffers import Buffers
@@ -263,6 +264,27 @@ class KeptFiles:
             hint = "Nothing was changed. Remove it there yourself, or move it back first."
             found[path] = StaleFileError(why, hint=hint, path=shown)
         return found
+
+    def empty_folders(self, plan: UndoChange) -> ChangeSet:
+        """The removal of the folders that were made for files which are all gone, as far as they hold nothing.
+
+        Args:
+            plan: What goes back.
+        """
+        parts = {one.id: one for one in plan.parts if not one.whole}
+        made: dict[WorkspacePath, Revision] = {}
+        for one in plan.operations:
+            within = parts[one.id].files if one.id in parts else None
+            for path in (WorkspacePath(*at) for at in one.directories):
+                if within is None or any(turning_above(each, (path,)) for each in within):
+                    made |= {path: now} if (now := folder_at(self._guard, path)) else {}
+        for path in sorted(made):
+            root = self._guard.root_of(path.root)
+            with TreeReader(root, path.path, allow=lambda _, _is: True, ignore=False) as held:
+                if any(WorkspacePath(path.root, one.path) not in made for one in held):
+                    del made[path]
+        order = sorted(made, reverse=True)
+        return ChangeSet(tuple(FileChange(path, made[path], None) for path in order))
 
     def put_back(
         self,
