@@ -1698,6 +1698,25 @@ def test_a_known_file_that_is_moved_to_where_nobody_looked_was_not_there_before(
     assert not (root / "out/a").exists()
 
 
+def test_an_ignored_file_that_a_change_of_ours_has_made_known_is_looked_at_from_then_on(
+    root, workspace, outside, session, monkeypatch
+):
+    monkeypatch.setattr(file_snapshot, "_RACY", 0)
+    (root / ".ignore").write_text("out/\n")
+    (root / "out/deep").mkdir(parents=True)
+    (root / "out/deep/a").write_text("old\n")
+    outside.resnapshot()
+    assert told(outside.detect(session)) == set()
+    workspace.reader(session).document("out/deep/a")
+    write(workspace, session, "out/deep/a", "ours\n")
+    assert told(outside.detect(session)) == set()
+    (root / "out/deep/a").write_text("of a person\n")
+    looked = outside.detect(PERSON)
+    assert told(looked) == {("out/deep/a", "modify")}
+    workspace.undo(PERSON, looked.operation.id, dry_run=False)
+    assert (root / "out/deep/a").read_text() == "ours\n"
+
+
 @pytest.mark.parametrize("there", [False, True])
 def test_of_several_pipes_each_is_told_to_whoever_may_have_made_it(root, outside, session, there):
     if there:

@@ -342,8 +342,11 @@ class RootWatcher:
         return RootEvents(names, found, watched=self._notices is not None)
 
     def mind(self, name: str) -> None:
-        """Report a file from now on, though it is ignored."""
+        """Report a file from now on, though it is ignored, or lies where no scan looks."""
         self._ignored.discard(name)
+        folder = dirname(name) or "."
+        if folder not in self.expected and folder not in self._beside:
+            self.watch((folder,))
 
     def watch(self, folders: Iterable[str]) -> None:
         """Watch folders as well that no scan looks into, and those above, if they are there and notices are to be had."""
