@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -272,6 +276,36 @@ def test_what_was_moved_keeps_nothing_else_from_going_back(
     assert list(root.iterdir()) == []
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="needs hard links and the births of files")
+def test_a_twin_that_was_there_before_is_not_what_was_moved(
+    workspace: Workspace, root: Path
+) -> None:
+    (root / "mine").write_text("1\n")
+    time.sleep(0.2)
+    workspace.asked.turn(ROBOT)
+    workspace.external.resnapshot()
+    shutil.copy2(root / "mine", root / "copy")
+    os.link(root / "mine", root / "name")
+    assert workspace.external.detect(ROBOT).operation
+    (root / "copy").unlink()
+    (root / "name").unlink()
+    error = refused(lambda: workspace.undo(ADA))
+    assert error.code == "NO_CHANGE"
+    # The same bytes and time at a name that came later: that is it.
+    workspace.external.resnapshot()
+    (root / "old").write_text("2\n")
+    workspace.external.resnapshot()
+    (root / "old").rename(root / "new")
+    assert workspace.external.detect(ROBOT).operation
+    (root / "new").rename(root / "newer")
+    done = workspace.undo(ADA)
+    assert [one.reason for one in done.left] == [
+        "new: somebody moved it to newer since, and it stays there"
+    ]
+    assert (root / "old").read_text() == (root / "newer").read_text() == "2\n"
+    assert "somebody moved it to newer" in refused(lambda: workspace.undo(ADA)).message
+
+
 def test_the_folders_of_files_that_are_gone_go(workspace: Workspace, root: Path) -> None:
     for who in (ROBOT, OTHER):
         write(workspace, who, "n/m/f", "1\n")
@@ -281,13 +315,16 @@ def test_the_folders_of_files_that_are_gone_go(workspace: Workspace, root: Path)
         notes = " ".join(workspace.undo(ADA).notes)
         assert [one.name for one in root.rglob("*")] == (["n", "mine"] if who == OTHER else [])
         assert ("the folder n stays: it is not empty" in notes) == (who == OTHER)
-        refused(lambda: workspace.undo(ADA))
         (root / "n/mine").unlink(missing_ok=True)
         if who == ROBOT:
             workspace.redo(ADA)
             assert (root / "n/m").is_dir()
             workspace.undo(ADA)
     (root / "n").rmdir()
+    write(workspace, ROBOT, "n/f", "1\n")
+    (root / "n/f").rename(root / "n/g")
+    (root / "n/g").write_text("mine")
+    assert "folder n stays: it is not empty" in refused(lambda: workspace.undo(ADA)).hint
 
 
 def test_a_checkpoint_is_restored_again_and_in_part(workspace: Workspace, root: Path) -> None:

@@ -192,9 +192,10 @@ class UndoExecutor:
                         plan, whole, session, deadline, conflicts, files=files, partly=partly
                     )
                 except NoChangeError:
-                    folders = self._large.empty_folders(plan)
+                    folders, full = self._large.empty_folders(plan)
                     if not folders:
-                        return self._put_back(plan, aside, files, session, dry_run=dry_run)
+                        given = plan, aside, files, session, full
+                        return self._put_back(*given, dry_run=dry_run)
                     fitted = RebaseResult(folders, {FOLDER.content: b""}, ())
                 part = whole.in_part([*conflicts, *moved])
                 left = left_files(self._writer.show, conflicts, part.unable)
@@ -226,7 +227,14 @@ class UndoExecutor:
                     )
 
     def _put_back(
-        self, plan: UndoChange, aside: Places, files: int, session: Session, *, dry_run: bool
+        self,
+        plan: UndoChange,
+        aside: Places,
+        files: int,
+        session: Session,
+        full: Sequence[str] = (),
+        *,
+        dry_run: bool,
     ) -> Receipt:
         """Put back what was set aside, where all else is as it should be already; arguments as of `carry_out`.
 
@@ -236,7 +244,8 @@ class UndoExecutor:
         if not aside and plan.unable:
             raise together(dict(plan.unable), files)
         if not plan.unable and not any(place for place, _ in aside.values()):
-            raise nothing_to_do()
+            stay = (f"The folder {one} stays: it is not empty." for one in full)
+            raise nothing_to_do(" ".join(stay))
         receipt = Receipt(None, "preview", plan.summary)
         return self._large.put_back(receipt, plan, {}, aside, session, dry_run=dry_run)
 

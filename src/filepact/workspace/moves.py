@@ -58,9 +58,6 @@ __all__ = [
 _COMPARED: Final = 64
 """Entries in the very same state of which the names are compared, and files of which the lines are."""
 
-_LONGEST_CALL: Final = 3_600.0
-"""Seconds before the record of a call within which it may have made a file."""
-
 _UNSEEN: Final = {".git", *MACHINE_FOLDERS}
 
 
@@ -431,6 +428,8 @@ def moved_on(
     content: Callable[[str], bytes],
     *,
     since: float,
+    born: float,
+    older: Container[str],
     among: Collection[WorkspacePath],
 ) -> dict[WorkspacePath, WorkspacePath]:
     """The names that files and folders have by now, which somebody moved: by what they hold and its time, or by most lines.
@@ -440,7 +439,9 @@ def moved_on(
         root_of: The open root of a path.
         held: What a name holds by now.
         content: Stored bytes by content id.
-        since: When they came, seconds since the epoch.
+        since: When it was recorded that they had come, seconds since the epoch.
+        born: No file is one of them that was made earlier, seconds since the epoch.
+        older: But for those that had been there by another name: what they hold, by content id.
         among: Names that are none of these.
     """
     times = {one.attributes.modified for one in gone.values() if one.attributes}
@@ -455,10 +456,12 @@ def moved_on(
                 if stamp is None or path in among or (other and stamp[3] < since * 1e9):
                     continue
                 few -= bool(other)
-                born = root.born(entry.path) or since * 1e9
-                if (few >= 0 or not other) and born >= (since - _LONGEST_CALL) * 1e9:
-                    with suppress(FilepactError):
-                        came |= {path: there} if (there := held(path)) else {}
+                with suppress(FilepactError):
+                    there = held(path) if few >= 0 or not other else None
+                    # Where the system does not say when, the twin of one that was removed may be another's.
+                    made = root.born(entry.path) or (stamp[3] if stamp else born * 1e9)
+                    if there and (there.revision.content in older or made >= born * 1e9):
+                        came[path] = there
     both = [FileChange(path, state.compared, None) for path, state in gone.items()]
     both += [FileChange(path, None, one.revision) for path, one in came.items()]
     folders = [one for one in both if one.before and one.before.is_folder]

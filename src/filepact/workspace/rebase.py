@@ -294,7 +294,7 @@ class Rebase:
         return shown_name(self._guard.show(path.root, path.path))
 
     def current(self, path: WorkspacePath) -> Document | None:
-        """What stands at a path now; None where nothing does."""
+        """The document at a path as it is now; None where there is none."""
         # A journal's path is a true name: what stands there is meant, also where it is a link.
         location = self._guard.find(path, "write", follow=False, back=True)
         if location.path != path:
@@ -461,8 +461,8 @@ def _fit_shown(
         raise
 
 
-def nothing_to_do() -> NoChangeError:
-    hint = "Nothing has to be done; `filepact log` shows what happened."
+def nothing_to_do(hint: str = "") -> NoChangeError:
+    hint = hint or "Nothing has to be done; `filepact log` shows what happened."
     return NoChangeError("every file is already as it should be", hint=hint)
 
 

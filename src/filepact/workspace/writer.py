@@ -6,7 +6,7 @@ An undo also puts back large files that were set aside, and names what stays.
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.deadline import FOREVER, Deadline
@@ -42,6 +42,9 @@ if TYPE_CHECKING:
     from filepact.workspace.undo_plan import UndoChange
 
 __all__ = ["ChangePublisher", "ChangeWriter", "KeptFiles", "left_files"]
+
+_FAR: Final = 200  # begins of turns that are looked at
+_COARSE: Final = 0.05  # seconds by which the birth of a file may be told too early
 
 
 class ChangeWriter:
@@ -230,7 +233,7 @@ class KeptFiles:
     def moved_on(
         self, plan: UndoChange, session: Session, fits: Callable[[list[str], Conflicts], bool]
     ) -> Conflicts:
-        """What was to be removed, and somebody has moved since: it stays, and is named with its other name.
+        """The files that were to be removed, and somebody has moved since: they stay, and are named with their other names.
 
         Args:
             plan: What goes back.
@@ -239,17 +242,31 @@ class KeptFiles:
         """
         roots = ((one, self._guard.root_of(one.path.root)) for one in plan.changes.changes)
         some = (x for x, root in roots if not x.after and root.glance(x.path.path) is None)
-        gone = {one.path: one.before for one in some if one.before}
+        gone = {one.path: one.before for one in some if one.before and not _is_linked(one.before)}
         if not gone:
             return {}
         by, others = moved_since(self._store, plan.operations, gone)
         others |= {path for step in (plan.changes, *plan.earlier) for path in step.paths}
         began = min((one.created for one in plan.operations), default=0.0)
+        roots_of, turns = {x.root for x in gone}, {x.session.turn for x in plan.operations}
+        told = (
+            x for at in roots_of for x in self._store.questions(root=at, limit=_FAR, kind="turns")
+        )
+        born = min((x.when for x in told if x.title in turns), default=began) - _COARSE
+        every = (x for one in plan.operations for x in one.changes.changes)
+        older = {x.before.content for x in every if x.before and not x.after}
         seen = self._guard.root_of, self._fitting.current, self._store.content
         hides = self._writer.hides(session if session.agent else None)
         found: Conflicts = {}
         fit: dict[tuple[str, ...], bool] = {}
-        for path, new in moved_on(gone, *seen, since=began, among=others).items():
+        for path, new in moved_on(
+            gone, *seen, since=began, born=born, older=older, among=others
+        ).items():
+            first = plan.operations[0].seq
+            if new not in by and self._store.operations(
+                root=new.root, path=new.path, before_seq=first, limit=1
+            ):
+                continue  # It was there before.
             shown, at = (shown_name(self._writer.show(one)) for one in (path, new))
             to = "" if hides(new, ()) else f" to {at}"
             way = ", and it stays there"
@@ -259,14 +276,16 @@ class KeptFiles:
                 to += f" (operation {', '.join(since)})"
                 if ids not in fit:
                     fit[ids] = fits([*ids], {path: StaleFileError(shown)})
-                way = f"; `filepact undo {' '.join(ids)}` takes both back" if fit[ids] else way
+                way = (
+                    f"; `filepact undo {' '.join(ids)}` takes all of that back" if fit[ids] else way
+                )
             why = f"{shown}: somebody moved it{to} since{way}"
             hint = "Nothing was changed. Remove it there yourself, or move it back first."
             found[path] = StaleFileError(why, hint=hint, path=shown)
         return found
 
-    def empty_folders(self, plan: UndoChange) -> ChangeSet:
-        """The removal of the folders that were made for files which are all gone, as far as they hold nothing.
+    def empty_folders(self, plan: UndoChange) -> tuple[ChangeSet, list[str]]:
+        """The removal of the folders that were made for files which are all gone, as far as they hold nothing; and the others.
 
         Args:
             plan: What goes back.
@@ -278,13 +297,15 @@ class KeptFiles:
             for path in (WorkspacePath(*at) for at in one.directories):
                 if within is None or any(turning_above(each, (path,)) for each in within):
                     made |= {path: now} if (now := folder_at(self._guard, path)) else {}
+        full: list[str] = []
         for path in sorted(made):
             root = self._guard.root_of(path.root)
             with TreeReader(root, path.path, allow=lambda _, _is: True, ignore=False) as held:
                 if any(WorkspacePath(path.root, one.path) not in made for one in held):
                     del made[path]
+                    full.append(shown_name(self._writer.show(path)))
         order = sorted(made, reverse=True)
-        return ChangeSet(tuple(FileChange(path, made[path], None) for path in order))
+        return ChangeSet(tuple(FileChange(path, made[path], None) for path in order)), full
 
     def put_back(
         self,
@@ -343,6 +364,11 @@ class KeptFiles:
         made = replace(made, kind=plan.kind, target=plan.target_without(stays))
         id_ = self._store.adopt(operation_of(made, changes), {}).id
         return replace(receipt, operation=receipt.operation or id_, status="applied")
+
+
+def _is_linked(state: Revision) -> bool:
+    """Whether a file had several names, of which nobody knows which one a name is that it has now."""
+    return bool(state.attributes and state.attributes.linked and not state.is_whole)
 
 
 def left_files(
