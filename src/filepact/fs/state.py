@@ -429,7 +429,7 @@ def descendants(process: int, after: int = -1, agent: str = "") -> tuple[Ancesto
 
 
 def _orphans(host: int, agent: str, after: int) -> Iterator[Ancestor]:
-    """What was left to a process above an agent's program, and is of its group, or of no living one and has its mark."""
+    """The processes left to one above an agent's program, of its group, or of no living session and with its mark."""
     marks = [f"\0{name}=" for name, whose in AGENT_VARIABLES.items() if whose == agent]
     (_, *above), _ = ancestors(host, commands=False)
     tops, (_, (_, of, _)) = {1, *(one.process for one in above)}, _process(host, commands=False)

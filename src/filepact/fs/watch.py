@@ -47,7 +47,6 @@ __all__ = [
     "scan",
     "stamp_at",
     "stamps_at",
-    "stamps_in",
 ]
 
 MOST_FILES: Final = 100_000
@@ -303,15 +302,6 @@ def stamps_at(
                 if wanted(status.st_mode) and root.spelling.of(folder, name) == name:
                     found[path] = _stamp(status)
         os.close(folder)
-    return found
-
-
-def stamps_in(folder: str, paths: Iterable[str]) -> dict[str, tuple[int, int, int, int, int]]:
-    """The stamps of what lies in a folder by some relative paths, as snapshots have them; of what is not there, none."""
-    found: dict[str, tuple[int, int, int, int, int]] = {}
-    for path in paths:
-        with suppress(OSError, ValueError):
-            found[path] = _stamp(os.lstat(f"{folder}/{path}"))
     return found
 
 

@@ -6,7 +6,15 @@ import os
 import time
 from typing import TYPE_CHECKING, Final, Protocol
 
-from filepact.domain.operation import ChangeId, JournalStatistics, Operation, Proposal, PruneResult
+from filepact.domain.operation import (
+    ChangeId,
+    Checkpoint,
+    JournalStatistics,
+    Operation,
+    Proposal,
+    PruneResult,
+)
+from filepact.errors import InvalidParamsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,7 +24,6 @@ if TYPE_CHECKING:
     from filepact.domain.document import RootId, WorkspacePath
     from filepact.domain.operation import (
         Approval,
-        Checkpoint,
         OperationState,
         ProposalLimits,
         ProposalState,
@@ -30,6 +37,7 @@ __all__ = [
     "JournalStatistics",
     "JournalStore",
     "PruneResult",
+    "add_checkpoint",
     "changed_since",
     "moved_since",
     "new_id",
@@ -450,3 +458,20 @@ def changed_since(
             if changed and one.id not in ours and one.kind in ("change", "restore"):
                 found[one.id] = one
     return sorted(found.values(), key=lambda one: one.seq)
+
+
+def add_checkpoint(store: JournalStore, root: RootId, name: str) -> Checkpoint:
+    """Name the present place in a root's journal."""
+    checkpoint = Checkpoint(check_name(name), root, store.last_seq(), time.time())
+    store.add_checkpoint(checkpoint)
+    return checkpoint
+
+
+def check_name(name: str) -> str:
+    """A checkpoint's name as it may be: short, printable, no path."""
+    if not name or len(name) > 100 or not name.isprintable() or "/" in name:
+        raise InvalidParamsError(
+            f"{name!r} cannot be the name of a checkpoint",
+            hint="Use up to 100 printable characters without a slash.",
+        )
+    return name

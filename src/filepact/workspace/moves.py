@@ -20,7 +20,6 @@ from filepact.text.gitignore import MACHINE_FOLDERS
 from filepact.values import dataclass, replace
 from filepact.workspace.file_snapshot import CACHES, is_machine_made
 from filepact.workspace.folder_steps import folder_at, written
-from filepact.workspace.receipt import origins
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
@@ -45,7 +44,6 @@ __all__ = [
     "fit_whole",
     "lost_repositories",
     "make_again",
-    "moved_on",
     "moves_of",
     "of_repository",
     "renamed",
@@ -419,65 +417,6 @@ def same_entries(changes: Iterable[FileChange]) -> list[Pair]:
             some.remove(old)
             found.append((old, new))
     return found
-
-
-def moved_on(
-    gone: Mapping[WorkspacePath, Revision],
-    root_of: Callable[[RootId], Root],
-    held: Callable[[WorkspacePath], Document | None],
-    content: Callable[[str], bytes],
-    *,
-    since: float,
-    born: float,
-    older: Container[str],
-    among: Collection[WorkspacePath],
-) -> dict[WorkspacePath, WorkspacePath]:
-    """The names that files and folders have by now, which somebody moved: by what they hold and its time, or by most lines.
-
-    Args:
-        gone: They, as they were, by the names that nothing has any more.
-        root_of: The open root of a path.
-        held: What a name holds by now.
-        content: Stored bytes by content id.
-        since: When it was recorded that they had come, seconds since the epoch.
-        born: No file is one of them that was made earlier, seconds since the epoch.
-        older: But for those that had been there by another name: what they hold, by content id.
-        among: Names that are none of these.
-    """
-    times = {one.attributes.modified for one in gone.values() if one.attributes}
-    came: dict[WorkspacePath, Document] = {}
-    few = _COMPARED
-    for at in {path.root for path in gone}:
-        root = root_of(at)
-        with TreeReader(root, allow=lambda x, _: basename(x) not in _UNSEEN, ignore=False) as found:
-            for entry in found:
-                stamp, path = root.glance(entry.path), WorkspacePath(at, entry.path)
-                other = stamp and stamp[2] not in times
-                if stamp is None or path in among or (other and stamp[3] < since * 1e9):
-                    continue
-                few -= bool(other)
-                with suppress(FilepactError):
-                    there = held(path) if few >= 0 or not other else None
-                    # Where the system does not say when, the twin of one that was removed may be another's.
-                    made = root.born(entry.path) or (stamp[3] if stamp else born * 1e9)
-                    if there and (there.revision.content in older or made >= born * 1e9):
-                        came[path] = there
-    both = [FileChange(path, state.compared, None) for path, state in gone.items()]
-    both += [FileChange(path, None, one.revision) for path, one in came.items()]
-    folders = [one for one in both if one.before and one.before.is_folder]
-    to = {
-        old.path: new.path
-        for old in folders
-        for new in both
-        if new.after == old.before and written(new.after) == written(old.before)
-    }
-    to |= {old.path: new.path for old, new in same_entries(both)}
-    rest = [one for one in both if one.path not in to and one.path not in to.values()]
-    bytes_of = {one.revision.content: one.data for one in came.values()}
-    with suppress(FilepactError):
-        pairs = origins(rest, lambda one: bytes_of[one] if one in bytes_of else content(one))
-        to |= {old.path: new for new, old in pairs.items()}
-    return to
 
 
 def _alike(one: str, other: str) -> int:

@@ -1,10 +1,9 @@
 """Fitting a change set to files that may have moved since it was made.
 
-A proposal that waited for a person, an undo, a redo and a restore are the same question: a file
-should go from one state to another, and stands at a third.  Where the third is the first, the
-answer is plain; where texts differ by lines that do not touch, and it is certain which lines of the
-one are which of the other, both changes are kept; else the change is refused and both sides are
-shown.
+A proposal that waited for a person, an undo, a redo and a restore are the same question: a file should go from one
+state to another, and stands at a third.  Where the third is the first, the answer is plain; where texts differ by lines
+that do not touch, and it is certain which lines of the one are which of the other, both changes are kept; else the
+change is refused and both sides are shown.
 """
 
 from __future__ import annotations

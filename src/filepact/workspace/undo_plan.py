@@ -7,7 +7,6 @@ somebody else wrote in between, it is taken back in steps, around what was writt
 
 from __future__ import annotations
 
-import time
 from contextlib import suppress
 from itertools import zip_longest
 from posixpath import basename, dirname
@@ -15,8 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.document import WorkspacePath, same_state
-from filepact.domain.operation import PARTLY, SEEN, Checkpoint, who
-from filepact.errors import InvalidParamsError, NoChangeError, NotFoundError, StaleFileError
+from filepact.domain.operation import PARTLY, SEEN, who
+from filepact.errors import NoChangeError, NotFoundError, StaleFileError
 from filepact.text.confusables import shown_name
 from filepact.values import dataclass, field, replace
 from filepact.workspace.file_snapshot import INSTEAD
@@ -55,7 +54,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "UndoChange",
-    "add_checkpoint",
     "net_changes",
     "plan_redo",
     "plan_selection",
@@ -589,23 +587,3 @@ def _order(change: FileChange) -> tuple[bool, int, WorkspacePath]:
     """Folders go last, those that lie in others before these."""
     goes = change.after is None and change.of_file is None
     return goes, -change.path.path.count("/") if goes else 0, change.path
-
-
-# -- checkpoints -----------------------------------------------------------------------------------
-
-
-def add_checkpoint(store: JournalStore, root: RootId, name: str) -> Checkpoint:
-    """Name the present place in a root's journal."""
-    checkpoint = Checkpoint(check_name(name), root, store.last_seq(), time.time())
-    store.add_checkpoint(checkpoint)
-    return checkpoint
-
-
-def check_name(name: str) -> str:
-    """A checkpoint's name as it may be: short, printable, no path."""
-    if not name or len(name) > 100 or not name.isprintable() or "/" in name:
-        raise InvalidParamsError(
-            f"{name!r} cannot be the name of a checkpoint",
-            hint="Use up to 100 printable characters without a slash.",
-        )
-    return name

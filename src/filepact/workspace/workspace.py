@@ -22,7 +22,7 @@ from filepact.workspace.draft import Draft
 from filepact.workspace.editors import BufferWriter, Editors
 from filepact.workspace.external import ExternalChanges
 from filepact.workspace.history import SessionHistory, UndoExecutor
-from filepact.workspace.journal import new_proposal
+from filepact.workspace.journal import add_checkpoint, new_proposal
 from filepact.workspace.pending import PendingProposals, SessionLimit
 from filepact.workspace.permission_log import PermissionLog
 from filepact.workspace.read_tracker import KnownTextCache
@@ -38,7 +38,7 @@ from filepact.workspace.receipt import (
 )
 from filepact.workspace.recovery import Recovery
 from filepact.workspace.selection import Selection, operations_on, turns_on
-from filepact.workspace.undo_plan import add_checkpoint, plan_redo, plan_selection, plan_undo
+from filepact.workspace.undo_plan import plan_redo, plan_selection, plan_undo
 from filepact.workspace.writer import ChangeWriter
 
 if TYPE_CHECKING:

@@ -5,6 +5,8 @@ An undo also puts back large files that were set aside, and names what stays.
 
 from __future__ import annotations
 
+from contextlib import suppress
+from posixpath import basename
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -15,19 +17,21 @@ from filepact.errors import FilepactError, StaleFileError
 from filepact.fs.walk import TreeReader
 from filepact.fs.watch import stamp_at
 from filepact.text.confusables import shown_name
+from filepact.text.gitignore import MACHINE_FOLDERS
 from filepact.values import replace
 from filepact.workspace.documents import EDITORCONFIG, DocumentCache
-from filepact.workspace.folder_steps import folder_at, turning_above
+from filepact.workspace.folder_steps import folder_at, turning_above, written
 from filepact.workspace.handing import handed_on, stays_one, taking_over
 from filepact.workspace.journal import moved_since, new_id, new_proposal, operation_of
-from filepact.workspace.moves import moved_on
-from filepact.workspace.receipt import Receipt, SkippedFile, show_changes
+from filepact.workspace.moves import same_entries
+from filepact.workspace.receipt import Receipt, SkippedFile, origins, show_changes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Collection, Container, Iterable, Mapping
 
-    from filepact.domain.document import Document, Revision
+    from filepact.domain.document import Document, Revision, RootId
     from filepact.domain.operation import Approval, Operation, Proposal, Session
+    from filepact.fs.root import Root
     from filepact.fs.state import StateFolder
     from filepact.workspace.buffers import Buffers
     from filepact.workspace.commit import Committer
@@ -44,6 +48,10 @@ if TYPE_CHECKING:
 __all__ = ["ChangePublisher", "ChangeWriter", "KeptFiles", "left_files"]
 
 _FAR: Final = 200  # begins of turns that are looked at
+_UNSEEN: Final = {".git", *MACHINE_FOLDERS}
+_MOST_COMPARED: Final = (
+    64  # files that are read to find out whether they are others that were moved
+)
 _COARSE: Final = 0.05  # seconds by which the birth of a file may be told too early
 
 
@@ -259,7 +267,7 @@ class KeptFiles:
         hides = self._writer.hides(session if session.agent else None)
         found: Conflicts = {}
         fit: dict[tuple[str, ...], bool] = {}
-        for path, new in moved_on(
+        for path, new in _moved_on(
             gone, *seen, since=began, born=born, older=older, among=others
         ).items():
             first = plan.operations[0].seq
@@ -404,3 +412,62 @@ class ChangePublisher(Protocol):
             request: Its id.
             settle: Whether what a machine that is gone has sent for it is not to be done any more.
         """
+
+
+def _moved_on(
+    gone: Mapping[WorkspacePath, Revision],
+    root_of: Callable[[RootId], Root],
+    held: Callable[[WorkspacePath], Document | None],
+    content: Callable[[str], bytes],
+    *,
+    since: float,
+    born: float,
+    older: Container[str],
+    among: Collection[WorkspacePath],
+) -> dict[WorkspacePath, WorkspacePath]:
+    """The names that files and folders have by now, which somebody moved: by what they hold and its time, or by most lines.
+
+    Args:
+        gone: They, as they were, by the names that nothing has any more.
+        root_of: The open root of a path.
+        held: What a name holds by now.
+        content: Stored bytes by content id.
+        since: When it was recorded that they had come, seconds since the epoch.
+        born: No file is one of them that was made earlier, seconds since the epoch.
+        older: But for those that had been there by another name: what they hold, by content id.
+        among: Names that are none of these.
+    """
+    times = {one.attributes.modified for one in gone.values() if one.attributes}
+    came: dict[WorkspacePath, Document] = {}
+    few = _MOST_COMPARED
+    for at in {path.root for path in gone}:
+        root = root_of(at)
+        with TreeReader(root, allow=lambda x, _: basename(x) not in _UNSEEN, ignore=False) as found:
+            for entry in found:
+                stamp, path = root.glance(entry.path), WorkspacePath(at, entry.path)
+                other = stamp and stamp[2] not in times
+                if stamp is None or path in among or (other and stamp[3] < since * 1e9):
+                    continue
+                few -= bool(other)
+                with suppress(FilepactError):
+                    there = held(path) if few >= 0 or not other else None
+                    # Where the system does not say when, the twin of one that was removed may be another's.
+                    made = root.born(entry.path) or (stamp[3] if stamp else born * 1e9)
+                    if there and (there.revision.content in older or made >= born * 1e9):
+                        came[path] = there
+    both = [FileChange(path, state.compared, None) for path, state in gone.items()]
+    both += [FileChange(path, None, one.revision) for path, one in came.items()]
+    folders = [one for one in both if one.before and one.before.is_folder]
+    to = {
+        old.path: new.path
+        for old in folders
+        for new in both
+        if new.after == old.before and written(new.after) == written(old.before)
+    }
+    to |= {old.path: new.path for old, new in same_entries(both)}
+    rest = [one for one in both if one.path not in to and one.path not in to.values()]
+    bytes_of = {one.revision.content: one.data for one in came.values()}
+    with suppress(FilepactError):
+        pairs = origins(rest, lambda one: bytes_of[one] if one in bytes_of else content(one))
+        to |= {old.path: new for new, old in pairs.items()}
+    return to
