@@ -5,7 +5,6 @@ What works in the folders takes as long to load as all of this, so it is made wh
 
 from __future__ import annotations
 
-import os
 from contextlib import closing, contextmanager, suppress
 from functools import cache
 from itertools import islice
@@ -21,7 +20,14 @@ from filepact.domain.operation import AuditOptions
 from filepact.domain.policy import AccessRequest, decide
 from filepact.errors import FilepactError, InvalidParamsError, NotFoundError
 from filepact.fs.home_secrets import SecretIndex
-from filepact.fs.kernel import FileSync, most_watches, place_of, same_places, use_few_arenas
+from filepact.fs.kernel import (
+    FileSync,
+    most_watches,
+    place_of,
+    same_places,
+    stamps_in,
+    use_few_arenas,
+)
 from filepact.fs.locks import locked_by
 from filepact.fs.root import Root
 from filepact.fs.state import (
@@ -42,7 +48,7 @@ from filepact.workspace.documents import PROJECT_FILE, EncodingSettings, read_pr
 from filepact.workspace.guard import Guard
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Literal
 
     from filepact.config.settings import Settings
@@ -344,7 +350,7 @@ def _lies_in(journal: SqliteStore | JournalDatabase, root: RootId, folder: str) 
             if change.path.root == root:
                 last.setdefault(change.path.path, change.after is not None)
     left = [path for path, there in last.items() if there]
-    return bool(left) and 2 * len(_stamps_in(folder, left)) > len(left)
+    return bool(left) and 2 * len(stamps_in(folder, left)) > len(left)
 
 
 def _gone(journal: SqliteStore | JournalDatabase, folder: str) -> list[RootId]:
@@ -355,7 +361,7 @@ def _gone(journal: SqliteStore | JournalDatabase, folder: str) -> list[RootId]:
     roots = journal.roots()
     own, before = folder in roots, f"{folder}{_UNTIL}"
     some = (one for one in roots[::-1] if not own or one.startswith(before))
-    return [one for one in some if not _stamps_in(one, ["."])]
+    return [one for one in some if not stamps_in(one, ["."])]
 
 
 def _part(
@@ -430,7 +436,7 @@ def _holds_same(root: RootId, known: SnapshotRecord) -> bool:
     """Whether a folder holds the files that were known, though their inodes are others, as after a mount."""
     some = ((path.path, file.stamp) for path, file in known.files if path.root == root)
     stamps = {path: stamp[1:4] for path, stamp in islice(some, _LAST) if stamp}
-    now = _stamps_in(root, stamps)
+    now = stamps_in(root, stamps)
     return 2 * sum(now.get(path, ())[1:4] == was for path, was in stamps.items()) >= len(stamps)
 
 
@@ -459,7 +465,7 @@ def _follow(
             stamps = {
                 path.path: file.stamp for path, file in islice(known.files, _LAST) if file.stamp
             }
-            now = _stamps_in(folder, stamps)
+            now = stamps_in(folder, stamps)
             if stamps and 2 * sum(now.get(path) == was for path, was in stamps.items()) > len(
                 stamps
             ):
@@ -498,7 +504,7 @@ def move_history(
         InvalidParamsError: It is still there, or both have a checkpoint of one name.
         NotFoundError: It has no history.
     """
-    if _stamps_in(old, ["."]):
+    if stamps_in(old, ["."]):
         raise InvalidParamsError(
             f"{old} is still there, so its history stays with it",
             hint="Name the folder as it was called before it was moved.",
@@ -520,13 +526,3 @@ def unwatched_files(state_dir: str, roots: Sequence[str]) -> int | None:
             with closing(SqliteSnapshots(state.snapshot(watched))) as found:
                 most = max(most or 0, found.unwatched())
     return most
-
-
-def _stamps_in(folder: str, paths: Iterable[str]) -> dict[str, tuple[int, int, int, int, int]]:
-    """The stamps of what lies in a folder by some relative paths, as snapshots have them; of what is not there, none."""
-    found: dict[str, tuple[int, int, int, int, int]] = {}
-    for path in paths:
-        with suppress(OSError, ValueError):
-            one = os.lstat(f"{folder}/{path}")
-            found[path] = one.st_ino, one.st_size, one.st_mtime_ns, one.st_ctime_ns, one.st_mode
-    return found

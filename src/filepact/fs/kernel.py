@@ -12,11 +12,12 @@ import errno
 import os
 import struct
 import sys
+from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 __all__ = [
     "BENEATH",
@@ -57,6 +58,7 @@ __all__ = [
     "same_places",
     "setxattr",
     "spelling",
+    "stamps_in",
     "true_name",
 ]
 
@@ -303,6 +305,16 @@ def place_of(folder: str) -> int:
         return os.lstat(folder).st_ino | (born(0, folder) or 0) << 64
     except OSError:
         return 0
+
+
+def stamps_in(folder: str, paths: Iterable[str]) -> dict[str, tuple[int, int, int, int, int]]:
+    """The stamps of what lies in a folder by some relative paths, as snapshots have them; of what is not there, none."""
+    found: dict[str, tuple[int, int, int, int, int]] = {}
+    for path in paths:
+        with suppress(OSError, ValueError):
+            one = os.lstat(f"{folder}/{path}")
+            found[path] = one.st_ino, one.st_size, one.st_mtime_ns, one.st_ctime_ns, one.st_mode
+    return found
 
 
 def same_places(some: Mapping[Any, int], others: Mapping[Any, int]) -> bool:
