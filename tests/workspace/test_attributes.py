@@ -599,6 +599,24 @@ def test_a_moved_repository_is_not_torn_apart_by_what_is_done_in_it(
     assert not (root / "box").exists()
 
 
+@pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
+@pytest.mark.parametrize("deep", ["box", "box/x/y"])
+def test_what_somebody_puts_into_a_moved_repository_goes_back_with_it(
+    root: Path, workspace: Workspace, deep: str
+) -> None:
+    (root / deep).mkdir(parents=True)
+    (root / deep / "f").write_text("text")
+    subprocess.run(["git", "init", "-q", root / deep], check=True)
+    workspace.external.resnapshot()
+    (root / "box").rename(root / "there")
+    found = workspace.external.detect(AGENT).operation
+    assert found
+    (root / deep.replace("box", "there") / "mine").write_text("mine")
+    assert not workspace.undo(PERSON, found.id).left
+    assert sorted(os.listdir(root / deep)) == [".git", "f", "mine"]
+    assert not (root / "there").exists()
+
+
 @pytest.mark.parametrize("edited", [False, True])
 def test_a_moved_submodule_goes_back_with_the_file_that_is_its_git(
     root: Path, workspace: Workspace, edited: bool

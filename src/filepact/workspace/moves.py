@@ -109,11 +109,7 @@ def moves_of(changes: ChangeSet) -> tuple[Move, ...]:
     whole = whole_moves(changes.changes)
     ends = {one.path for pair in whole for one in pair}
     homes = {
-        old.path._replace(path=dirname(old.path.path)): new.path._replace(
-            path=dirname(new.path.path)
-        )
-        for old, new in whole
-        if basename(old.path.path) == basename(new.path.path) == ".git"
+        _home(old.path): _home(new.path) for old, new in whole if basename(old.path.path) == ".git"
     }
     rest = [one for one in changes.changes if one.path not in ends]
     folders = _folders(rest, pairs, homes)
@@ -227,13 +223,10 @@ def rename(root: Root, one: Move, *, back: bool = False) -> bool:
     # Of a folder that nobody looks into, what lies in it is known under one of its names only, and not all of it.
     kept = {f"{old.path}/{name}" for name, state in states if name and state.is_whole}
     # With a repository goes whatever else somebody has put beside it.
-    own = old._replace(path=f"{old.path}/.git") in _paths((one,))
-    if (
-        names
-        and not own
-        and (whole or not back)
-        and _holds_only(root, old.path, names, kept) != whole
-    ):
+    homes = {dirname(path[len(old.path) + 1 :]) for path in kept if basename(path) == ".git"}
+    kept |= {f"{old.path}/{name}" for name in homes}
+    known = "" in homes or not names or (not whole and back)
+    if not known and _holds_only(root, old.path, names, kept) != whole:
         return False
     there = whole or all(root.folder_state(f"{old.path}/{name}") for name, _ in states if name)
     return there and root.rename(old.path, new.path, states)
@@ -475,12 +468,7 @@ def of_repository(
 ) -> bool:
     """Whether a file that steers Git counts by itself: of a repository that was made nothing can go back.
 
-    Args:
-        guard: The roots.
-        about: The file, its state before and now, and the folders that were known.
-        states: All states of this look.
-        known: The state of a file before.
-        moved: Is given each `.git` that was moved, by the name that it had: it goes as a whole.
+    `moved` is given each `.git` that was moved, by the name that it had: it goes as a whole.
     """
     path, old, now, there = about
     top, _, end = path.path.partition("/.git/")
@@ -506,13 +494,8 @@ def with_repositories(
     for old, new in moved.items():
         state, sign = folder_at(guard, new), folder_sign(guard.root_of(new.root), new.path)
         inside = [x for x in changes if _is_below(x.path, (old, new))]
-        was, now = (
-            dict(_below(x, top._replace(path=dirname(top.path)), side) for x, side in sides if side)
-            for top, sides in (
-                (old, [(x, x.before) for x in inside]),
-                (new, [(x, x.after) for x in inside]),
-            )
-        )
+        was = dict(_below(x, _home(old), x.before) for x in inside if x.before)
+        now = dict(_below(x, _home(new), x.after) for x in inside if x.after)
         if state and state.attributes and was == now and not folder_at(guard, old):
             # Its names come and go with every commit: by when that was last, it is not known.
             bare = replace(state, attributes=replace(state.attributes, modified=None))
@@ -531,6 +514,10 @@ def as_moved(
         next((end for end in ends if _lies_in(path, end)), path): rule
         for path, rule in told.items()
     }
+
+
+def _home(repository: WorkspacePath) -> WorkspacePath:
+    return repository._replace(path=dirname(repository.path))
 
 
 def _below(

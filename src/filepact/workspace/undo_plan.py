@@ -500,10 +500,10 @@ def _with_other_ends(
         ends = {one.path for one in pair}
         if not paths.isdisjoint(ends):
             # A repository goes with all that lies beside it.
-            git = [end for end in ends if basename(end.path) == ".git"]
-            around = [end._replace(path=dirname(end.path)) for end in git]
-            paths |= ends | {x.path for x in left if x.path in around}
-            paths |= {x.path for x in left if turning_above(x.path, around)}
+            homes = [x._replace(path=dirname(x.path)) for x in ends if basename(x.path) == ".git"]
+            paths |= ends | {
+                x.path for x in left if x.path in homes or turning_above(x.path, homes)
+            }
     with suppress(NotFoundError):
         for new, old in renames(left, store.content).items():
             if not paths.isdisjoint((new, old.path)):
