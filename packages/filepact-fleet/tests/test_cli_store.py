@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.faces import test_cli_commands, test_cli_turns
+import test_cli_commands
+import test_cli_turns
 from tests.postgres import server
 
 if TYPE_CHECKING:
