@@ -292,10 +292,12 @@ def through(
         found.refused += not editor.change(lines_of_the_agent(number))
         number += 1
     typing.join()
+    # What was typed while a text was on its way is given again, which the editor hears with the next change.
+    found.refused += not editor.change(lines_of_the_agent(number))
     editor.close()
     found.windows += editor.windows
     found.unseen += editor.unseen
-    count(found, screen, number)
+    count(found, screen, number + 1)
 
 
 def count(found: Found, screen: Screen, changes: int) -> None:
