@@ -517,39 +517,6 @@ def test_what_a_person_renames_while_they_are_asked_is_renamed_by_them(agents):
     assert agents.log() == [("Bash", {"made.txt"}), (BY_NOBODY, {"a.txt", "mine.txt"})]
 
 
-@pytest.mark.parametrize("asked", [True, False])
-@pytest.mark.parametrize("gone", ["d/a.txt", "d/in"])
-@pytest.mark.parametrize("made", ["d/new", "d/made/new", "d/b.txt"])
-def test_what_is_removed_while_a_person_is_asked_is_nobodys_if_the_command_makes_something_beside_it(
-    agents, asked, gone, made
-):
-    """The time of the folder is that of what was made, and a removal has no other."""
-    for one in ("d/a.txt", "d/b.txt", "d/in/c.txt"):
-        (agents.root / one).parent.mkdir(exist_ok=True)
-        (agents.root / one).write_text("one\n")
-    agents.tell("UserPromptSubmit")
-    agents.tell("PreToolUse", "Bash", command="make")
-    if asked:
-        agents.tell("PermissionRequest", "Bash", command="make")
-    path = agents.root / gone
-    for one in path.iterdir() if path.is_dir() else ():
-        one.unlink()
-    path.rmdir() if path.is_dir() else path.unlink()
-    agents.now = agents.write("later.txt", "x", after=COARSE) + TICK + 5_000_000 - 1
-    (agents.root / "later.txt").unlink()
-    (agents.root / made).parent.mkdir(exist_ok=True)
-    (agents.root / "d/other").write_text("two\n")  # as `sed -i` does
-    (agents.root / "d/other").rename(agents.root / made)
-    more = {"duration_ms": 5 if asked else 60_000}
-    agents.tell("PostToolUse", "Bash", command="make", more=more)
-    with agents.workspace() as workspace:
-        done = workspace.undo_selected(PERSON, Selection(turn=NEWEST))
-        nobodys = [one.id for one in workspace.log() if one.tool == BY_NOBODY]
-    assert path.exists() != asked
-    assert any(one in note for one in nobodys for note in done.notes) == asked
-    assert (agents.root / made).exists() == (made == "d/b.txt")
-
-
 def test_a_folder_that_a_person_makes_in_place_of_a_file_while_they_are_asked_is_theirs(agents):
     agents.tell("PreToolUse", "Bash", command="make")
     agents.tell("PermissionRequest", "Bash", command="make")

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from filepact.fs.kept_copies import KeptCopies
     from filepact.fs.root import Root
     from filepact.fs.watch import Stamp
-    from filepact.workspace.file_snapshot import FileSnapshot
     from filepact.workspace.guard import Guard
 
 __all__ = [
@@ -40,7 +39,6 @@ __all__ = [
     "free_among",
     "keep_copy",
     "kept_state",
-    "lost_beside",
     "made_before",
     "moved_ends",
     "packed_bytes",
@@ -400,30 +398,6 @@ def turned_in(
         for one in span[:2]
     )
     return (later or not span.since) and not late
-
-
-def lost_beside(
-    root: Root, snapshot: FileSnapshot, now: Mapping[str, Stamp | None], since: int
-) -> Callable[[str, str | None], bool]:
-    """Tell of a name that is gone, and one of a file with its number, whether it may have gone before a moment.
-
-    So it is where another name came there since, with which the folder has its time; never if any moment counts.
-    """
-    known, new = snapshot.stamps, snapshot.there.keys() - snapshot.folders.keys() if since else ()
-    late = ((name, one.inode) for name, one in now.items() if one and one.changed > since > 0)
-    came = (name for name, inode in late if name not in known or known[name].inode != inode)
-    filled = {dirname(name) for name in (*came, *new)}
-
-    def may_be_older(path: str, same: str | None) -> bool:
-        if not filled or root.glance(path):
-            return False  # or something else stands there now, which goes with it
-        above = dirname(path)
-        while above and not root.glance(above):
-            above = dirname(above)
-        # What came since may have the number of what is gone.
-        return above in filled and not (same and (root.born(same) or 0) <= since)
-
-    return may_be_older
 
 
 def moved_ends(

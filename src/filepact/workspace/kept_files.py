@@ -35,7 +35,6 @@ from filepact.workspace.file_states import (
     free_among,
     keep_copy,
     kept_state,
-    lost_beside,
     made_before,
     moved_ends,
     packed_bytes,
@@ -103,8 +102,17 @@ class KnownFiles:
         self._states: dict[WorkspacePath, FileState] = {}
         self.marks: deque[int] = deque()
         self._since: int | None = None
-        of = partial(FileSnapshot, most=limits.files, overlooks=is_agent_log, few=_FEW, git=True)
-        self._snapshots = {one.path: of(one, nested_roots(one, guard)) for one in guard.roots}
+        self._snapshots = {
+            root.path: FileSnapshot(
+                root,
+                nested_roots(root, guard),
+                most=limits.files,
+                overlooks=is_agent_log,
+                few=_FEW,
+                git=True,
+            )
+            for root in guard.roots
+        }
 
     def close(self) -> None:
         """Stop watching the roots."""
@@ -413,7 +421,6 @@ class KnownFiles:
             snapshot = self._snapshots[root.path]
             known = snapshot.stamps
             self.ends |= moved_ends(root.path, known, suspects.stamps, snapshot.there)
-            lost = lost_beside(root, snapshot, suspects.stamps, since)
             # What lies in a folder that was moved has its old times still.
             brought: dict[Stamp | None, str] = {known[x]: x for x in suspects.stamps if x in known}
             others = [x for x in suspects.stamps if x in known and known[x] != suspects.stamps[x]]
@@ -430,9 +437,6 @@ class KnownFiles:
                 mine = any(claims(WorkspacePath(root.path, one)) for one in names)
                 later_than = partial(is_later, root, since=since, sure=mine)
                 went = again and since and not later_than(*again, came=by_folder)
-                if not (stamp or mine) and lost(name, again and again[0]):
-                    before.update(folders_above(name))
-                    continue
                 if stamp is None:
                     (before if went and by_folder else left).update(folders_above(name))
                 came, path = other and stamp in brought, WorkspacePath(root.path, name)
