@@ -167,13 +167,26 @@ def test_rights_of_a_folder_are_a_commands_that_names_it_though_a_file_comes_in_
     agents.tell("PreToolUse", "Bash", command=f"{words}; echo x > d/new")
     agents.tell("PermissionRequest", "Bash", command=f"{words}; echo x > d/new")
     (agents.root / "d").chmod(0o700)
-    agents.now = agents.write("d/new", "x\n") + TICK + 5_000_000 - 1
+    agents.write("d/new", "x\n")
+    # The folder's own time may be a tick before that of the file which came last in it.
+    agents.now = (agents.root / "d").stat().st_ctime_ns + TICK + 5_000_000 - 1
     agents.tell("PostToolUse", "Bash", command=f"{words}; echo x > d/new", more={"duration_ms": 5})
     whose = agents.log()[1:]
     if words == "make":
         assert whose == [("Bash", {"d/new"}), (BY_NOBODY, {"d"})]
     else:
         assert whose == [("Bash", {"d", "d/new"})]
+
+
+def test_what_a_person_makes_below_a_name_that_a_tool_writes_is_theirs(agents):
+    """A link leads to where nothing is, and a person makes a folder there."""
+    (agents.root / "link").symlink_to("mine")
+    agents.tell("PreToolUse", "Write", file_path="link", content="x")
+    (agents.root / "mine").mkdir()
+    agents.write("mine/in", "by hand\n")
+    agents.tell("PostToolUse", "Write", file_path="link", content="x")
+    agents.tell("Stop")
+    assert [tool for tool, paths in agents.log() if "mine/in" in paths] == [BY_NOBODY]
 
 
 def test_a_call_whose_begin_is_heard_after_its_end_has_nothing_that_comes_then(agents):

@@ -57,6 +57,8 @@ def files_of(call: ToolCall, guard: Guard, start: str, home: str = "") -> CallFi
     for use in call.uses:
         if use.action not in ("read", "list"):
             found.add(posixpath.join(start, found.at_home(use.path)), use.action)
+    if call.deed in ("write", "patch"):  # What comes below such a name is somebody else's.
+        found.turned, found.named = found.named, set()
     start = posixpath.join(start, found.at_home(call.folder))
     for command in call.commands:
         found.command(command, start)
