@@ -11,9 +11,9 @@ from collections import defaultdict
 from tests.architecture.project import HOUSE, MODULES, WINGS, dotted, syntax
 
 MOST_MODULES = 160
-MOST_LINES = 61_078
+MOST_LINES = 61_075
 CORE = ("text", "domain", "fs", "store", "workspace")
-MOST_CORE_LINES = 52_172
+MOST_CORE_LINES = 52_169
 MOST_WING_LINES = {
     "filepact_acp": 10_545,
     "filepact_cli": 6_760,

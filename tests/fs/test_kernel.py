@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -87,9 +88,12 @@ def test_the_allocator_is_asked_where_it_hears(
     monkeypatch: pytest.MonkeyPatch, there: bool
 ) -> None:
     asked: list[tuple[object, ...]] = []
+
+    def ask(*words: object) -> None:
+        asked.append(words)
+
     for name in ("_mallopt", "_malloc_trim"):
-        ask = lambda *words, name=name: asked.append((name, *words))  # noqa: E731
-        monkeypatch.setattr(kernel, name, ask if there else None)
+        monkeypatch.setattr(kernel, name, partial(ask, name) if there else None)
     kernel.use_few_arenas()
     kernel.give_memory_back()
     wanted = [("_mallopt", kernel._ARENAS, 2), ("_malloc_trim", 0)]

@@ -27,8 +27,8 @@ the model asked for too much (2026162075, 2026161651, and where all that stays i
 What was open then (2026171208, 2026171589, 2026180376, 2026180440, 2026181407, 2026190553, 2026171448, 2026180366) is mended.
 
 Of seeds from 2026200000 to 2026419999, on 30 November, while one head followed the other, 21,688 more: 19,282 by hooks, 2,406 by
-the other doors, and 450 with kills.  13 were wrong, 12 of them by hooks: 8 are mended, 2 were the model's (2026200877, and with
-kills 2026370133), and 3 are described below or were of the kind of another.  The last of these heads had 5,112 by hooks, 3 of them wrong and one of these
+the other doors, and 450 with kills.  13 were wrong, 12 of them by hooks: 9 are mended, 2 were the model's (2026200877, and with
+kills 2026370133), and 2 are described below.  The last of these heads had 5,112 by hooks, 3 of them wrong and one of these
 mended since.  After it, at 7f0cda02 from 2026430000 on: 2,879 by hooks, 120 each by the other doors and 100 with kills, 1 wrong
 (2026430459), mended since.
 

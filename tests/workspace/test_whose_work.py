@@ -281,7 +281,7 @@ def test_a_twin_that_was_there_before_is_not_what_was_moved(
     workspace: Workspace, root: Path
 ) -> None:
     (root / "mine").write_text("1\n")
-    time.sleep(0.2)
+    time.sleep(0.2)  # Older than the turn by more than what the births of files may be wrong by.
     workspace.asked.turn(ROBOT)
     workspace.external.resnapshot()
     shutil.copy2(root / "mine", root / "copy")

@@ -41,7 +41,7 @@ class Deadline:
     def __init__(
         self,
         seconds: float = math.inf,
-        cancelled: Callable[[], bool] = bool,
+        cancelled: Callable[[], bool] = lambda: False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.seconds = seconds

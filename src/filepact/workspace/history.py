@@ -111,9 +111,7 @@ class UndoExecutor:
         check_moved(self._guard, session.agent, plan.changes)
 
         def asks(fitted: RebaseResult, rule: str) -> str:
-            if (
-                rule and not preview
-            ):  # That went by names alone, and what is harmless does not wait.
+            if rule and not preview:  # It went by names alone: what is harmless does not wait.
                 rule = rules_on(self._guard, fitted.changes, fitted.contents, agent=session.agent)
             versions = self._writer.versions(fitted.contents.__getitem__)
             said = judge(fitted.changes, versions) if judge else ""
@@ -457,7 +455,7 @@ class SessionHistory:
         self._cancelled = cancelled
         self.errors: Callable[[], str] = lambda: "No language server knows what you changed."
         self.judge: Judges | None = None
-        self.confirm: Callable[[Receipt], object] = bool
+        self.confirm: Callable[[Receipt], object] = lambda _receipt: None
 
     def diff(self, change: Operation | Proposal) -> str:
         """The diff of a change, as the session may see it."""

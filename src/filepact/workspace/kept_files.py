@@ -130,7 +130,7 @@ class KnownFiles:
 
     def collect(self) -> bool:
         """Take in what was touched, for the next look; whether anything was that may matter."""
-        return sum(snapshot.watcher.collect() for snapshot in self._snapshots.values()) > 0
+        return sum(one.watcher.collect() for one in self._snapshots.values()) > 0  # each does it
 
     @property
     def descriptors(self) -> tuple[int, ...] | None:

@@ -351,10 +351,11 @@ class RootWatcher:
     def watch(self, folders: Iterable[str]) -> None:
         """Watch folders as well that no scan looks into, and those above, if they are there and notices are to be had."""
         if self._notices is not None:
-            for above in folders:
+            for folder in folders:
+                above = folder
                 while above and above not in self._beside:
                     self._beside.add(above)
-                    above = dirname(above)  # noqa: PLW2901 - from each up to the root
+                    above = dirname(above)
             try:
                 self._notices.watch(one for one in self._beside if self._root.glance(one))
             except OSError:

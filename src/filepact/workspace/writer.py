@@ -49,9 +49,7 @@ __all__ = ["ChangePublisher", "ChangeWriter", "KeptFiles", "left_files"]
 
 _FAR: Final = 200  # begins of turns that are looked at
 _UNSEEN: Final = {".git", *MACHINE_FOLDERS}
-_MOST_COMPARED: Final = (
-    64  # files that are read to find out whether they are others that were moved
-)
+_MOST_COMPARED: Final = 64  # files that are read to find out which of them were moved
 _COARSE: Final = 0.05  # seconds by which the birth of a file may be told too early
 
 

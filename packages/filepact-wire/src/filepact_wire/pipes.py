@@ -180,7 +180,7 @@ class MessagePipes:
         workers: int,
     ) -> None:
         self.before: Callable[[], None] = _nothing
-        self.takes_batches: Callable[[], bool] = bool
+        self.takes_batches: Callable[[], bool] = lambda: False
         self._encode = encode
         self._source = os.dup(source)
         self._sink = sink

@@ -167,7 +167,7 @@ class DiskSync:
         """All servers are going to be ended; the next ones read the disk as it is then."""
         with self._looking:
             self._snapshot.watcher.close()
-            seen = self._snapshot.check(bool)
+            seen = self._snapshot.check(lambda: False)
             with self.lock:
                 self.turn += 1
                 self._snapshot.begin(seen)
@@ -212,7 +212,7 @@ class DiskSync:
             self._pool.tell(self._root, changes)
             return len(changes)
 
-    def catch_up(self, cancelled: Callable[[], bool] = bool) -> tuple[DiskChange, ...]:
+    def catch_up(self, cancelled: Callable[[], bool] = lambda: False) -> tuple[DiskChange, ...]:
         """Tell the servers of what others have written since they were last told.
 
         Raises:

@@ -137,7 +137,7 @@ class SemanticWorkspace:
         *,
         session: Session,
         seconds: float | None = None,
-        cancelled: Callable[[], bool] = bool,
+        cancelled: Callable[[], bool] = lambda: False,
         patient: bool = False,
     ) -> WorkspaceUpdate:
         """Preview a change: its diagnostics if it were done; the disk stays as it is.
@@ -171,7 +171,7 @@ class SemanticWorkspace:
         *,
         session: Session,
         seconds: float = math.inf,
-        cancelled: Callable[[], bool] = bool,
+        cancelled: Callable[[], bool] = lambda: False,
     ) -> float:
         """Record what is found before files come or go; afterwards it could not be asked.
 
@@ -205,7 +205,7 @@ class SemanticWorkspace:
         *,
         session: Session,
         seconds: float | None = None,
-        cancelled: Callable[[], bool] = bool,
+        cancelled: Callable[[], bool] = lambda: False,
         brief: bool = False,
         patient: bool = False,
     ) -> WorkspaceUpdate:
@@ -262,7 +262,7 @@ class SemanticWorkspace:
         *,
         session: Session,
         seconds: float = _SUMMARY_SECONDS,
-        cancelled: Callable[[], bool] = bool,
+        cancelled: Callable[[], bool] = lambda: False,
         ends: bool = False,
     ) -> str:
         """The new errors of a session's turn that are still found; of all its turns if none is known.
@@ -320,7 +320,7 @@ class SemanticWorkspace:
         *,
         session: Session,
         seconds: float | None = None,
-        cancelled: Callable[[], bool] = bool,
+        cancelled: Callable[[], bool] = lambda: False,
     ) -> tuple[FileDiagnostics, ...]:
         """The diagnostics of files; starts servers that do not run, and waits for them.
 
@@ -349,7 +349,7 @@ class SemanticWorkspace:
         *,
         session: Session,
         seconds: float | None = None,
-        cancelled: Callable[[], bool] = bool,
+        cancelled: Callable[[], bool] = lambda: False,
         progress: Callable[[int, str], None] = lambda _done, _said: None,
         most: int | None = None,
     ) -> WorkspaceDiagnostics:
@@ -387,7 +387,7 @@ class SemanticWorkspace:
         *,
         session: Session,
         seconds: float | None = None,
-        cancelled: Callable[[], bool] = bool,
+        cancelled: Callable[[], bool] = lambda: False,
     ) -> tuple[ServerQueries, WorkspacePath]:
         """The questions possible about places in a file, and the file; arguments as for `look`.
 
