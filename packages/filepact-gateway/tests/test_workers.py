@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from filepact_gateway.metrics import Metrics
 from gateway_running import Client, RunningGateway, children, in_thread
 from tests.faces.small_server import wait_for
 from tests.postgres import Server, binaries
@@ -111,6 +112,14 @@ def work(number):
 run_workers(WorkerPipes(2), work, metrics.beats, drain=0.0, look=0.2)
 print(metrics.value("filepact_gateway_restarts_total"))
 """
+
+
+def test_a_worker_that_ended_before_it_served_counts_as_started_anew():
+    metrics = Metrics(2)
+    for worker in (0, 1, 0):
+        metrics.worker = worker
+        metrics.begin_again()
+    assert metrics.value("filepact_gateway_restarts_total") == 1
 
 
 def test_a_worker_that_hangs_is_killed_and_started_anew():

@@ -15,6 +15,7 @@ _BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0,
 _SECONDS: Final = "filepact_gateway_call_seconds"
 _RESTARTS: Final = "filepact_gateway_restarts_total"
 _BEATS: Final = ("beats", "")
+_BEGUN: Final = ("begun", "")
 
 _COUNTERS: Final = {
     "filepact_gateway_requests_total": (
@@ -53,6 +54,7 @@ _CELLS: Final = [
     (_SECONDS, "count"),
     (_SECONDS, "sum"),
     _BEATS,
+    _BEGUN,
 ]
 _PLACES: Final = {cell: place for place, cell in enumerate(_CELLS)}
 _CELL: Final = 8  # bytes of a number
@@ -88,8 +90,9 @@ class Metrics:
 
     def begin_again(self) -> None:
         """This process is a worker, and may take the place of one that has ended, with what it had in flight."""
-        if self.beats(self.worker):
+        if self._cells[self.worker * len(_CELLS) + _PLACES[_BEGUN]]:
             self.add(_RESTARTS)
+        self.add(*_BEGUN)
         for cell in (*((name, "") for name in _GAUGES), _BEATS):
             self._cells[self.worker * len(_CELLS) + _PLACES[cell]] = 0.0
 
