@@ -266,7 +266,7 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
                 ),
                 (APPROVING, "test_an_edit_that_was_allowed_cannot_ride_on_an_approval_of_another"),
                 (
-                    "workspace/test_review.py",
+                    "../packages/filepact-cli/tests/test_review.py",
                     "test_where_others_have_changed_the_file_elsewhere_nothing_is_done_and_it_is_shown_again",
                 ),
                 (DRIFT, "test_what_was_not_shown_is_not_done"),

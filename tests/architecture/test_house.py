@@ -10,13 +10,13 @@ from collections import defaultdict
 
 from tests.architecture.project import HOUSE, MODULES, WINGS, dotted, syntax
 
-MOST_MODULES = 160
-MOST_LINES = 61_075
+MOST_MODULES = 159
+MOST_LINES = 60_533
 CORE = ("text", "domain", "fs", "store", "workspace")
-MOST_CORE_LINES = 52_169
+MOST_CORE_LINES = 51_627
 MOST_WING_LINES = {
     "filepact_acp": 10_545,
-    "filepact_cli": 6_760,
+    "filepact_cli": 7_305,
     "filepact_diagnostics": 14_985,
     "filepact_fleet": 6_760,
     "filepact_gateway": 4_900,

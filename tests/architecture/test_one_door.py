@@ -493,11 +493,11 @@ def test_every_window_in_which_a_person_decides_stands_on_the_review() -> None:
                 found.setdefault(dotted(path), set()).add(node.attr)
     past = {module for module, names in found.items() if names & DECIDES}
     # The commands that decide by an id: their person has looked before.
-    assert past <= {"workspace.review", "filepact_cli.deciding"}
+    assert past <= {"filepact_cli.review", "filepact_cli.deciding"}
     windows = ("chat", "command", "elicitation", "web.app", "web.handler")
     for module in ("filepact_acp.approvals", *(f"filepact_windows.{name}" for name in windows)):
         (path,) = (path for path in MODULES if dotted(path) == module)
-        assert "filepact.workspace.review" in path.read_text(encoding="utf-8"), module
+        assert "filepact_cli.review" in path.read_text(encoding="utf-8"), module
 
 
 def test_every_allowance_is_used_and_explained() -> None:

@@ -13,7 +13,7 @@ from filepact.domain.operation import Session
 from filepact.errors import FilepactError
 from filepact.tools.registry import CallContext
 from filepact.workspace.guard import Guard
-from filepact.workspace.review import Review
+from filepact_cli.review import Review
 from filepact_mcp.calls import ElicitationConnection
 from filepact_windows.elicitation import ElicitationReview
 from filepact_windows.web.access import PageRequest, PageSession

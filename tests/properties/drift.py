@@ -28,14 +28,14 @@ from filepact.app import open_workspace
 from filepact.config.settings import parse_settings
 from filepact.domain.operation import Actor, Approval, Session
 from filepact.errors import FilepactError
-from filepact.workspace.review import Review
+from filepact_cli.review import Review
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from filepact.domain.operation import Proposal
-    from filepact.workspace.review import ReviewItem
     from filepact.workspace.workspace import Workspace
+    from filepact_cli.review import ReviewItem
 
 PERSON = Approval(Actor("person", "ann"))
 PERSONS_OWN = Session("p", PERSON.actor)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from filepact.domain.operation import Actor, Session
-from filepact.workspace.review import Review
+from filepact_cli.review import Review
 from filepact_windows.web.server import serve
 from page_client import PageClient
 from page_scenes import set_up

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from filepact.app import open_workspace
 from filepact.config.settings import Settings
 from filepact.domain.operation import Actor, Approval, Session
-from filepact.workspace.review import Review
+from filepact_cli.review import Review
 from filepact_windows.web.server import serve
 from page_scenes import SESSIONS, propose_all, set_up
 from tests.architecture.pictures import IMAGES

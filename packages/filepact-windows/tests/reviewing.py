@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from filepact.domain.operation import Actor, ChangeId, Session
-from filepact.workspace.review import Review
+from filepact_cli.review import Review
 from tests.workspace.acting import write
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from filepact.app import open_workspace
 from filepact.domain.operation import Actor, Session
-from filepact.workspace.review import Review
+from filepact_cli.review import Review
 from filepact_windows.review_window import ReviewProgram
 from tests.architecture.pictures import IMAGES
 from tests.workspace.acting import write

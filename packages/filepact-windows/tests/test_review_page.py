@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from filepact.workspace.review import Review
     from filepact.workspace.workspace import Workspace
+    from filepact_cli.review import Review
 
 
 @pytest.fixture

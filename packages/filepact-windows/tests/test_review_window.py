@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from filepact.workspace.review import Review
+from filepact_cli.review import Review
 from reviewing import AGENT, NEW, OLD, OTHER, propose, reviewing
 from terminal_pictures import IMAGES
 

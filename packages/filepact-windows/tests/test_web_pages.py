@@ -14,7 +14,7 @@ import pytest
 
 from filepact.domain.operation import Actor, Approval, Session
 from filepact.values import replace
-from filepact.workspace.review import in_groups
+from filepact_cli.review import in_groups
 from tests.workspace.acting import delete, edit, write
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from filepact.text.diff_lines import cut_diff
 from filepact.text.lines import middle_of
 from filepact.values import dataclass, replace
 from filepact.workspace.receipt import ENCODING, Receipt
-from filepact.workspace.review import Review, author_of, fenced
 from filepact.workspace.session_approvals import pattern_of
+from filepact_cli.review import Review, author_of, fenced
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from filepact.domain.document import RootId, WorkspacePath
     from filepact.domain.operation import ChangeId, Proposal
     from filepact.workspace.receipt import FileTexts
-    from filepact.workspace.review import ReviewItem
     from filepact.workspace.workspace import Workspace
+    from filepact_cli.review import ReviewItem
 
 __all__ = [
     "LATER",

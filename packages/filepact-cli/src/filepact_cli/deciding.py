@@ -11,7 +11,6 @@ from filepact.domain.operation import Approval, moment, who
 from filepact.errors import FilepactError, InvalidParamsError, NoChangeError, ProposalChangedError
 from filepact.text.confusables import visible
 from filepact.values import replace
-from filepact.workspace.review import Review
 from filepact_cli.context import here, opened, person
 from filepact_cli.history import agrees, at_terminal, decider, hunks_of, shown_change
 from filepact_cli.render import (
@@ -23,6 +22,7 @@ from filepact_cli.render import (
     listed,
     show_diff,
 )
+from filepact_cli.review import Review
 from filepact_cli.screen import (
     DONE,
     FAILED,
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from filepact.domain.document import WorkspacePath
     from filepact.domain.operation import Proposal
     from filepact.workspace.location import Location
-    from filepact.workspace.review import ReviewEntry
     from filepact.workspace.workspace import Workspace
+    from filepact_cli.review import ReviewEntry
     from filepact_cli.screen import Style, Terminal
 
 __all__ = ["approve", "grants", "notify", "pending", "reject", "watch"]

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from filepact.text.confusables import visible
 from filepact.values import replace
-from filepact.workspace.review import Review
 from filepact_cli.context import person
+from filepact_cli.review import Review
 from filepact_windows.elicitation import ElicitationReview
 from filepact_wire.pipes import listen
 

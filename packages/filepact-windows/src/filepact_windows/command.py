@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from filepact.errors import InvalidParamsError, UnattendedError
 from filepact.values import replace
-from filepact.workspace.review import Review
 from filepact_cli.context import opened
 from filepact_cli.history import at_terminal, decider
 from filepact_cli.render import count
+from filepact_cli.review import Review
 from filepact_cli.screen import CommandAnswer, plain, remark
 from filepact_cli.wording import install_line
 

@@ -20,14 +20,14 @@ from filepact.errors import FilepactError, InvalidParamsError, NoChangeError, Us
 from filepact.text.confusables import readable, visible
 from filepact.tools.answers import CallResult, failure
 from filepact.values import dataclass, late_logger, replace
-from filepact.workspace.review import author_of, fenced
+from filepact_cli.review import author_of, fenced
 from filepact_mcp.calls import ElicitationRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from filepact.domain.operation import Session
-    from filepact.workspace.review import Review, ReviewItem, ReviewResult
+    from filepact_cli.review import Review, ReviewItem, ReviewResult
     from filepact_mcp.calls import ElicitationConnection
     from filepact_wire.messages import Message
 

@@ -69,7 +69,7 @@ def _open_chat(
 def _open_frame(workspace: Workspace, chat: ElicitationReview | None) -> ReviewFrame:
     from functools import partial  # noqa: PLC0415
 
-    from filepact.workspace.review import Review  # noqa: PLC0415
+    from filepact_cli.review import Review  # noqa: PLC0415
     from filepact_windows.web.app import ReviewFrame  # noqa: PLC0415
 
     return ReviewFrame(partial(Review, workspace), chat)

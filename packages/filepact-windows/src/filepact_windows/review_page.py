@@ -23,7 +23,7 @@ from filepact_windows.syntax import highlight
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from filepact.workspace.review import ReviewFile, ReviewItem
+    from filepact_cli.review import ReviewFile, ReviewItem
 
 __all__ = ["Look", "PageLine", "Piece", "ReviewPage", "fit", "page_of", "width_of"]
 

@@ -13,7 +13,7 @@ from textual.widget import Widget
 
 from filepact.domain.operation import who
 from filepact.text.confusables import visible
-from filepact.workspace.review import in_groups
+from filepact_cli.review import in_groups
 from filepact_windows.review_page import fit, width_of
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from textual import events
 
-    from filepact.workspace.review import ReviewEntry
+    from filepact_cli.review import ReviewEntry
     from filepact_windows.review_page import Look, Piece, ReviewPage
     from filepact_windows.review_selection import ReviewSelection
 

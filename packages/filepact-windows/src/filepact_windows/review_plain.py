@@ -17,7 +17,7 @@ from filepact_windows.review_selection import KEYS, ReviewMessage, ReviewSelecti
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from filepact.workspace.review import Review
+    from filepact_cli.review import Review
     from filepact_cli.screen import Style, Terminal
     from filepact_windows.review_page import Look, PageLine, ReviewPage
     from filepact_windows.review_selection import Scope

@@ -12,8 +12,8 @@ from filepact.domain.operation import who
 from filepact.errors import FilepactError
 from filepact.text.confusables import visible
 from filepact.values import dataclass
-from filepact.workspace.review import in_groups
 from filepact_cli.render import count
+from filepact_cli.review import in_groups
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from filepact.domain.document import WorkspacePath
     from filepact.domain.operation import ChangeId
     from filepact.workspace.hunks import ProposalHunk
-    from filepact.workspace.review import (
+    from filepact_cli.review import (
         Review,
         ReviewEntry,
         ReviewFile,

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
     from textual.events import Resize
 
-    from filepact.workspace.review import Review, ReviewEntry
+    from filepact_cli.review import Review, ReviewEntry
     from filepact_windows.review_selection import Scope
 
 __all__ = ["ReviewProgram"]

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from filepact.domain.operation import Proposal, Session
-    from filepact.workspace.review import Review, ReviewFile, ReviewItem
+    from filepact_cli.review import Review, ReviewFile, ReviewItem
     from filepact_mcp.calls import ElicitationConnection, ElicitationRequest
     from filepact_windows.drawn_diff import DiffLine
     from filepact_windows.elicitation import ElicitationReview

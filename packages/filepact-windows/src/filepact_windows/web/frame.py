@@ -11,7 +11,7 @@ from filepact.domain.operation import moment, who
 from filepact.text.confusables import readable
 from filepact.text.diff_lines import split_lines
 from filepact.values import dataclass, field
-from filepact.workspace.review import in_groups
+from filepact_cli.review import in_groups
 from filepact_windows.drawn_diff import beside, diff_lines, span_of
 from filepact_windows.syntax import highlight
 from filepact_windows.web.elements import Element, document, join, tag
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from filepact.domain.document import WorkspacePath
     from filepact.workspace.hunks import ProposalHunk
-    from filepact.workspace.review import ReviewEntry, ReviewGroup
+    from filepact_cli.review import ReviewEntry, ReviewGroup
     from filepact_windows.drawn_diff import DiffLine
 
 __all__ = [

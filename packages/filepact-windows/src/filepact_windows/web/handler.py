@@ -15,7 +15,7 @@ from filepact.domain.operation import Approval
 from filepact.errors import FilepactError, InvalidParamsError, NoChangeError, NotFoundError
 from filepact.text.confusables import visible
 from filepact.values import dataclass, field
-from filepact.workspace.review import in_groups
+from filepact_cli.review import in_groups
 from filepact_windows.web.elements import Element, tag
 from filepact_windows.web.frame import (
     MOST_REASON,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from threading import Event
 
-    from filepact.workspace.review import Review, ReviewEntry, ReviewGroup, ReviewItem, ReviewResult
+    from filepact_cli.review import Review, ReviewEntry, ReviewGroup, ReviewItem, ReviewResult
     from filepact_windows.web.access import PageRequest, PageSession
 
 __all__ = ["PageAnswer", "ReviewHandler"]

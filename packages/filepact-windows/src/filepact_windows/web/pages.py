@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from filepact.domain.operation import PREVIEW_MODE, who
 from filepact.text.diff_lines import split_lines
 from filepact.values import dataclass
-from filepact.workspace.review import in_groups
+from filepact_cli.review import in_groups
 from filepact_windows.drawn_diff import first_lines
 from filepact_windows.web.elements import Element, join, tag
 from filepact_windows.web.frame import (
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from filepact.domain.operation import Proposal
     from filepact.domain.permission_log import SessionApproval
     from filepact.workspace.hunks import ProposalHunk
-    from filepact.workspace.review import ReviewFile, ReviewGroup, ReviewItem
+    from filepact_cli.review import ReviewFile, ReviewGroup, ReviewItem
     from filepact_windows.drawn_diff import DiffLine
     from filepact_windows.web.frame import PageContext
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from starlette.types import Receive, Scope, Send
 
-    from filepact.workspace.review import Review
+    from filepact_cli.review import Review
 
 __all__ = ["ReviewServer", "addresses", "serve", "serve_at"]
 

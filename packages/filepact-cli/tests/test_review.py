@@ -10,7 +10,7 @@ import pytest
 from filepact.domain.document import WorkspacePath
 from filepact.domain.operation import Actor, ChangeId, Session
 from filepact.errors import InvalidParamsError, NoChangeError, NotFoundError, StaleFileError
-from filepact.workspace.review import Review, in_groups
+from filepact_cli.review import Review, in_groups
 from tests.workspace.acting import delete, write
 
 if TYPE_CHECKING:
