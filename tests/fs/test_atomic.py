@@ -18,7 +18,7 @@ import pytest
 from filepact.domain.attributes import Attributes
 from filepact.domain.document import LINK, Revision, content_id
 from filepact.errors import FilepactError, StaleFileError, WriteFailedError
-from filepact.fs import atomic, attributes, staged
+from filepact.fs import atomic, attributes, read, staged
 from filepact.fs.atomic import DisplacedFile
 from filepact.fs.in_place import Staging, is_torn
 from filepact.fs.kernel import EXCHANGE, getxattr, renameat2, setxattr
@@ -329,7 +329,7 @@ def test_a_folder_that_is_moved_before_a_change_is_applied_keeps_its_file_and_no
             after=None if new is None else Revision.of(new, 0o644),
             expected=OLD,
             token=MARK,
-            folder=held.folder,
+            file=held,
         )
         folder.rename(moved)
         folder.mkdir()
@@ -370,7 +370,7 @@ def test_a_file_of_any_size_in_its_place_is_told_at_once(grounds: Grounds, root:
 def test_a_file_that_grows_while_it_is_read_is_not_read_for_ever(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(atomic, "LARGEST", 3 * atomic._BLOCK)
+    monkeypatch.setattr(read, "LARGEST", 3 * read._PIECE)
     path = tmp_path / "grows"
     path.write_bytes(b"x")
     pread = os.pread
@@ -381,7 +381,7 @@ def test_a_file_that_grows_while_it_is_read_is_not_read_for_ever(
 
     monkeypatch.setattr(os, "pread", growing)
     descriptor = os.open(path, os.O_RDONLY)
-    assert atomic.digest(descriptor) == ""
+    assert read.digest(descriptor) == ""
     os.close(descriptor)
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from filepact.fs.atomic import StagedContent
+    from filepact.fs.read_only_root import OpenFile
     from filepact.fs.staged import StagedChange
     from tests.fs.conftest import Grounds
 
@@ -404,11 +405,8 @@ def test_a_file_that_is_protected_from_everybody_is_left(tmp_path: Path) -> None
 
 def prepared(grounds: Grounds, root: Root, what: str) -> StagedContent:
     place, expected = ("new.txt", None) if what == "create" else ("README.md", OLD)
-    folder = os.open(grounds.root, os.O_PATH)
-    try:
-        found = root.prepare(place, b"new", after=NEW, expected=expected, folder=folder)
-    finally:
-        os.close(folder)
+    with closing(root.hold(place)) as file:
+        found = root.prepare(place, b"new", after=NEW, expected=expected, file=file)
     assert found is not None
     return found
 
@@ -478,14 +476,81 @@ def test_a_prepared_text_takes_no_name_that_something_has(
     assert not (grounds.root / "new.txt").exists()
 
 
+def _written_at_the_same_time(grounds: Grounds) -> None:
+    file = grounds.root / "README.md"
+    before = file.stat()
+    file.write_text("theirs")
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def _replaced(grounds: Grounds, text: str = "theirs") -> None:
+    new = grounds.root / "saved"
+    new.write_text(text)
+    new.chmod(0o644)
+    new.rename(grounds.root / "README.md")
+
+
+@UNNAMED_FILES
+@pytest.mark.parametrize(
+    "act",
+    [
+        linked,
+        lambda grounds: (grounds.root / "README.md").unlink(),
+        lambda grounds: (grounds.root / "README.md").chmod(0o600),
+        _written_at_the_same_time,
+        _replaced,
+    ],
+    ids=["linked", "removed", "closed", "written", "replaced"],
+)
+def test_what_somebody_does_to_a_file_that_is_held_since_it_was_read_stays(
+    grounds: Grounds, root: Root, act: Callable[[Grounds], None]
+) -> None:
+    with closing(root.hold("README.md")) as file:
+        file.read(limit=99)
+        with closing(of_held(root, file)) as one:
+            act(grounds)
+            left = grounds.left()
+            with pytest.raises(StaleFileError):
+                root.apply(one)
+            assert grounds.left() == left
+            root.drop(one)
+    assert (grounds.root / "README.md").is_symlink() == (act is linked)
+    assert TEMP not in names(grounds)
+
+
+@UNNAMED_FILES
+def test_a_file_that_took_the_place_of_one_that_is_held_keeps_what_it_has_besides(
+    grounds: Grounds, root: Root
+) -> None:
+    with closing(root.hold("README.md")) as file, closing(root.hold("README.md")) as again:
+        file.read(limit=99)
+        unnamed = root.prepare("README.md", b"new", after=NEW, expected=OLD, file=file)
+        assert unnamed is not None
+        _replaced(grounds, "readme")
+        os.setxattr(grounds.root / "README.md", "user.note", b"kept")
+        with closing(unnamed), closing(of_held(root, again, unnamed)) as one:
+            root.apply(one)
+            assert root.sync(one)
+            root.settle(one).close()
+    assert (grounds.root / "README.md").read_bytes() == b"new"
+    assert os.getxattr(grounds.root / "README.md", "user.note") == b"kept"
+    assert TEMP not in names(grounds)
+
+
+def of_held(root: Root, file: OpenFile, unnamed: StagedContent | None = None) -> StagedChange:
+    made = unnamed or root.prepare("README.md", b"new", after=NEW, expected=OLD, file=file)
+    assert made is not None
+    how, after = Staging(early=False), NEW
+    return root.stage("README.md", made, after=after, expected=OLD, token=MARK, file=file, how=how)
+
+
 @UNNAMED_FILES
 def test_nothing_is_prepared_for_a_file_in_another_state_or_where_files_have_names(
     grounds: Grounds, root: Root, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = Revision(OLD.content, 0o600)
-    folder = os.open(grounds.root, os.O_PATH)
-    with pytest.raises(StaleFileError):
-        root.prepare("README.md", b"new", after=NEW, expected=other, folder=folder)
+    with closing(root.hold("README.md")) as file, pytest.raises(StaleFileError):
+        root.prepare("README.md", b"new", after=NEW, expected=other, file=file)
     monkeypatch.delattr(os, "O_TMPFILE")
-    assert root.prepare("new.txt", b"new", after=NEW, expected=None, folder=folder) is None
-    os.close(folder)
+    with closing(root.hold("new.txt")) as file:
+        assert root.prepare("new.txt", b"new", after=NEW, expected=None, file=file) is None

@@ -21,7 +21,10 @@ from filepact.fs.attributes import dress, dress_like, dress_link
 from filepact.fs.kernel import EXCHANGE, NOREPLACE, full_sync, names_in, renameat2
 from filepact.fs.path_form import LONGEST_PART
 from filepact.fs.read import (
+    LARGEST,
     NO_EXCHANGE,
+    blocks,
+    digest,
     inode_of,
     link_target,
     made_meanwhile,
@@ -33,8 +36,6 @@ from filepact.fs.read import (
 from filepact.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from filepact.domain.attributes import Attributes
     from filepact.domain.document import Revision
 
@@ -47,7 +48,6 @@ __all__ = [
     "StagedContent",
     "StagedFile",
     "StagedLink",
-    "digest",
     "discard",
     "exchange",
     "give_back",
@@ -58,16 +58,13 @@ __all__ = [
     "put_aside",
     "rename_free",
     "rename_new",
+    "reopen",
     "sync",
     "write_temp",
     "write_unnamed",
 ]
 
-_BLOCK = 1 << 20
-
-LARGEST: Final = 1 << 26
-"""Bytes of a file beyond which it cannot be one that we have read or written: far above the limit
-of what is edited, far below what a program could put in its place to keep us reading."""
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 class DisplacedFile:
@@ -106,7 +103,7 @@ class DisplacedFile:
             now = os.fstat(self._descriptor)
             if now.st_nlink and not self.kept:
                 return None
-            data = b"".join(_blocks(self._descriptor, now.st_size))
+            data = b"".join(blocks(self._descriptor, now.st_size))
         except OSError:
             return None
         return None if content_id(data) == self._content else data
@@ -206,35 +203,6 @@ def _has_writer(descriptor: int) -> bool:
     return False
 
 
-def _blocks(descriptor: int, size: int) -> Iterator[bytes]:
-    """All bytes of an open file that seems to have so many."""
-    # One byte more than that tells whether it is all, without a second look.
-    asked, offset = min(_BLOCK, size + 1), 0
-    while block := os.pread(descriptor, asked, offset):
-        yield block
-        if len(block) < asked:
-            return
-        offset += len(block)
-        asked = _BLOCK
-
-
-def digest(descriptor: int, size: int | None = None) -> str:
-    """SHA-256 of all bytes of an open file, which has so many by its status; empty for one that is larger than any of ours."""
-    from hashlib import sha256  # noqa: PLC0415 - a server answers before it needs it
-
-    if size is None:
-        size = os.fstat(descriptor).st_size
-    if size > LARGEST:
-        return ""
-    found, read = sha256(), 0
-    for block in _blocks(descriptor, size):
-        found.update(block)
-        read += len(block)
-        if read > LARGEST:
-            return ""  # It grows as we read.
-    return found.hexdigest()
-
-
 _SAFE_OPEN = (
     os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC if hasattr(os, "O_NOFOLLOW") else 0
 )
@@ -327,7 +295,12 @@ class StagedContent:
         data: What it holds.
         content: SHA-256 of that.
         notes: What of the old file could not be kept.
+
+    Attributes:
+        like: Device and inode of the old file, where it has all else of one that was held; else None.
     """
+
+    like: tuple[int, int] | None = None
 
     def __init__(self, descriptor: int, data: bytes, content: str, notes: tuple[str, ...]) -> None:
         self.descriptor = descriptor
@@ -579,17 +552,26 @@ def give_back(parent: int, temp: str, name: str, shown: str, to: int = -1) -> No
         raise saved_twice(shown, put_aside(parent, temp, name)) from None
 
 
-def sync(parent: int) -> Outcome:
-    """Synchronise a folder, so that its entries survive a power cut."""
+def sync(parent: int, *, opened: bool = False) -> Outcome:
+    """Synchronise a folder, so that its entries survive a power cut; one of `reopen` is ``opened``."""
     try:
-        folder = os.open(".", os.O_RDONLY | os.O_CLOEXEC, dir_fd=parent)
+        folder = parent if opened else os.open(".", _FOLDER, dir_fd=parent)
         try:
             full_sync(folder)
         finally:
-            os.close(folder)
-    except OSError:
-        return "applied_not_durable"
+            if not opened:
+                os.close(folder)
+    except OSError as error:
+        return sync(parent) if opened and error.errno == errno.EBADF else "applied_not_durable"
     return "applied"
+
+
+def reopen(parent: int) -> int:
+    """A descriptor of its own of a held folder, by which that is synchronised where it may be read."""
+    try:
+        return os.open(".", _FOLDER, dir_fd=parent)
+    except OSError:
+        return os.dup(parent)
 
 
 def discard(parent: int, temp: str) -> bool:

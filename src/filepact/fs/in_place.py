@@ -31,14 +31,13 @@ from filepact.fs.atomic import (
     Outcome,
     StagedFile,
     StagedLink,
-    digest,
     open_expected,
     sync,
 )
 from filepact.fs.attributes import dress, file_id, read_attributes
 from filepact.fs.kernel import full_sync, reserve
 from filepact.fs.path_form import token_of
-from filepact.fs.read import is_link, moved, write_failed
+from filepact.fs.read import digest, is_link, moved, write_failed
 from filepact.values import dataclass, replace
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import stat
 import struct
 from contextlib import suppress
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from filepact.domain.document import Revision, content_id
 from filepact.errors import (
@@ -24,23 +24,28 @@ from filepact.errors import (
 )
 from filepact.fs.attributes import read_attributes
 from filepact.fs.kernel import getxattr, held
+from filepact.fs.path_form import check_new_name, lock_key
 from filepact.fs.resolve import HOLD
 from filepact.values import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from filepact.domain.attributes import Attributes
     from filepact.fs.mounts import RootMounts
     from filepact.fs.resolve import Resolution
 
 __all__ = [
+    "LARGEST",
     "NO_EXCHANGE",
     "OPEN",
     "FileContents",
     "FileInfo",
     "PathInfo",
+    "blocks",
     "check_regular",
+    "digest",
+    "found_info",
     "has_proc",
     "inode_of",
     "is_link",
@@ -483,3 +488,60 @@ def look_at(path: str) -> PathInfo:
         return PathInfo(true, "folder")
     several = stat.S_ISREG(found.st_mode) and found.st_nlink > 1
     return PathInfo(true, "file", (found.st_dev, found.st_ino) if several else None)
+
+
+_PIECE: Final = 1 << 20
+
+LARGEST: Final = 1 << 26
+"""Bytes of a file beyond which it cannot be one that we have read or written: far above the limit
+of what is edited, far below what a program could put in its place to keep us reading."""
+
+
+def blocks(descriptor: int, size: int) -> Iterator[bytes]:
+    """All bytes of an open file that seems to have so many."""
+    # One byte more than that tells whether it is all, without a second look.
+    asked, offset = min(_PIECE, size + 1), 0
+    while block := os.pread(descriptor, asked, offset):
+        yield block
+        if len(block) < asked:
+            return
+        offset += len(block)
+        asked = _PIECE
+
+
+def digest(descriptor: int, size: int | None = None) -> str:
+    """SHA-256 of all bytes of an open file, which has so many by its status; empty for one that is larger than any of ours."""
+    from hashlib import sha256  # noqa: PLC0415 - a server answers before it needs it
+
+    if size is None:
+        size = os.fstat(descriptor).st_size
+    if size > LARGEST:
+        return ""
+    found, read = sha256(), 0
+    for block in blocks(descriptor, size):
+        found.update(block)
+        read += len(block)
+        if read > LARGEST:
+            return ""  # It grows as we read.
+    return found.hexdigest()
+
+
+def found_info(found: Resolution, *, known: bool = False) -> FileInfo:
+    """The entry that a name was resolved to; errors as of `check_new_name`, of one that is not ``known``."""
+    rest = "/".join([*found.rest, found.name]) if found.rest else found.name
+    key = lock_key(os.fstat(found.parent), rest)
+    status = found.status
+    if status is None:
+        if not known:
+            check_new_name(rest)
+        return FileInfo(found.path, "missing", key)
+    return FileInfo(
+        found.path,
+        kind_of(status.st_mode),
+        key,
+        stat.S_IMODE(status.st_mode),
+        status.st_size,
+        status.st_nlink,
+        status.st_dev,
+        status.st_ino,
+    )

@@ -26,13 +26,14 @@ from filepact.errors import (
 from filepact.fs.attributes import attributes_of_link
 from filepact.fs.kernel import BENEATH, NO_LINKS, NO_MAGIC_LINKS, openat2
 from filepact.fs.mounts import MountWatcher, RootMounts, is_made_up
-from filepact.fs.path_form import check_new_name, lock_key
+from filepact.fs.path_form import lock_key
 from filepact.fs.read import (
+    OPEN,
     FileContents,
     FileInfo,
     check_regular,
+    found_info,
     has_proc,
-    kind_of,
     open_regular,
     read_umask,
     read_whole,
@@ -196,7 +197,7 @@ class RootReader:
             return link
         found = self._find(path, exact=known)
         try:
-            return _info(found, known=known)
+            return found_info(found, known=known)
         finally:
             found.close()
 
@@ -204,7 +205,7 @@ class RootReader:
         """Follow a relative path as `place` does, and keep open what it leads to."""
         found = self._find(path, exact=known)
         try:
-            return OpenFile(self, found, _info(found, known=known))
+            return OpenFile(self, found, found_info(found, known=known))
         except BaseException:
             found.close()
             raise
@@ -495,8 +496,8 @@ class OpenFile:
 
     def __init__(self, root: RootReader, found: Resolution, info: FileInfo) -> None:
         self.info = info
-        self._root = root
-        self._found = found
+        self._root, self._found = root, found
+        self._opened = -1
 
     @property
     def folder(self) -> int:
@@ -519,12 +520,25 @@ class OpenFile:
 
     def read(self, *, limit: int) -> FileContents:
         """Read this very file whole, in one state; errors as for `RootReader.read`."""
-        found, path = self._found, self.info.path
-        descriptor = self._root.open_found(found, path)
-        try:
-            return read_whole(descriptor, limit, path, found.status if found.handle >= 0 else None)
-        finally:
-            os.close(descriptor)
+        self._shut()
+        return read_whole(self.reader(), limit, self.info.path, self.status)
+
+    def reader(self) -> int:
+        """A descriptor of this very file, open until this is closed; errors as for `RootReader.read`."""
+        if self._opened < 0:
+            self._opened = self._root.open_found(self._found, self.info.path)
+        return self._opened
+
+    def open_again(self, parent: int, name: str) -> tuple[int, os.stat_result] | None:
+        """A new descriptor of this very file, and its status, if a name in a folder leads to it; else None.
+
+        In a file system of layers one from before may be blind to what was written since.
+        """
+        status, info = os.stat(name, dir_fd=parent, follow_symlinks=False), self.info
+        same = (status.st_dev, status.st_ino) == (info.device, info.inode)
+        if same and self._found.handle >= 0 and has_proc():
+            return os.open(f"/proc/self/fd/{self._found.handle}", OPEN), status
+        return None
 
     def read_part(self, start: int, size: int) -> bytes | None:
         """A range of this very file's bytes; None where it changed meanwhile. Errors as for `RootReader.read`."""
@@ -546,32 +560,18 @@ class OpenFile:
 
     def close(self) -> None:
         """Let go of it; once."""
+        self._shut()
         self._found.close()
+
+    def _shut(self) -> None:
+        if self._opened >= 0:
+            os.close(self._opened)
+            self._opened = -1
 
 
 def _stamp(status: os.stat_result) -> tuple[int, ...]:
     times = status.st_ctime_ns, status.st_mtime_ns
     return *times, status.st_size, status.st_ino, status.st_dev, status.st_mode, status.st_nlink
-
-
-def _info(found: Resolution, *, known: bool = False) -> FileInfo:
-    rest = "/".join([*found.rest, found.name]) if found.rest else found.name
-    key = lock_key(os.fstat(found.parent), rest)
-    status = found.status
-    if status is None:
-        if not known:
-            check_new_name(rest)
-        return FileInfo(found.path, "missing", key)
-    return FileInfo(
-        found.path,
-        kind_of(status.st_mode),
-        key,
-        stat.S_IMODE(status.st_mode),
-        status.st_size,
-        status.st_nlink,
-        status.st_dev,
-        status.st_ino,
-    )
 
 
 def root_gone() -> PathBlockedError:

@@ -38,13 +38,15 @@ from filepact.fs.in_place import (
 )
 from filepact.fs.kernel import born
 from filepact.fs.path_form import temporary_name, token_of
-from filepact.fs.read import FileContents, permissions_given, write_failed
+from filepact.fs.read import FileContents, moved, permissions_given, write_failed
 from filepact.fs.read_only_root import FOLDER, MOVED, RootReader, root_gone
 from filepact.fs.staged import StagedChange, at_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from contextlib import AbstractContextManager
+
+    from filepact.fs.read_only_root import OpenFile
 
 __all__ = ["Root"]
 
@@ -110,7 +112,7 @@ class Root(RootReader):
         after: Revision | None,
         expected: Revision | None,
         token: str,
-        folder: int = -1,
+        file: OpenFile | None = None,
         beside: str | None = None,
         how: Staging = USUAL,
     ) -> StagedChange:
@@ -125,8 +127,8 @@ class Root(RootReader):
             after: The state that it is in then; `LINK` makes a link to the name that ``data`` is.
             expected: The state it must be in; None: it must not exist.
             token: Part of the temporary name; letters, digits and ``-``, not to be guessed.
-            folder: Descriptor of its folder, if that is held: it is looked up again to apply
-                the change, and a folder that was moved meanwhile is found out there.
+            file: It, if it is held: its folder is looked up again to apply the change, and one that was
+                moved meanwhile is found out there.
             beside: The folder in which the temporary name is, for a file that is made or removed with
                 its own folder; None for that folder.
             how: How a file is replaced.
@@ -141,11 +143,12 @@ class Root(RootReader):
                 one = self._stage(parent, name, data, after, expected, token, path, how)
             one.beside = beside
             return one
-        if folder >= 0:
+        if file is not None and file.folder >= 0:
             name = path.rpartition("/")[2]
-            one = self._stage(folder, name, data, after, expected, token, path, how)
+            one = self._stage(file.folder, name, data, after, expected, token, path, how)
             # Wherever the folder is by then, what was prepared is removed from there.
-            one.folder = os.dup(folder)
+            one.keep(file.folder, lent=True)
+            one.file = file
             return one
         with self._parent(path) as (parent, name):
             return self._stage(parent, name, data, after, expected, token, path, how)
@@ -188,24 +191,20 @@ class Root(RootReader):
         return None
 
     def prepare(
-        self, path: str, data: bytes, *, after: Revision, expected: Revision | None, folder: int
+        self, path: str, data: bytes, *, after: Revision, expected: Revision | None, file: OpenFile
     ) -> atomic.StagedContent | None:
-        """Write what `stage` is going to need, without giving it a name; arguments as there.
+        """Write what `stage` is going to need, without giving it a name; arguments and errors as there.
 
-        Returns:
-            It is to be closed by the caller.  None, and nothing is left, where the system cannot do it.
-
-        Raises:
-            StaleFileError: The file is in another state.
+        The caller closes it.  None, and nothing is left, where the system cannot do it.
         """
         if expected is None:
-            return atomic.write_unnamed(folder, data, after=after, like=None)
-        name = path.rpartition("/")[2]
-        old = atomic.open_expected(folder, name, expected, path, whole=False)
-        try:
-            return atomic.write_unnamed(folder, data, after=after, like=(old, expected))
-        finally:
-            os.close(old)
+            return atomic.write_unnamed(file.folder, data, after=after, like=None)
+        if file.info.mode != expected.mode:
+            raise moved(path)
+        old = file.reader(), expected
+        if (found := atomic.write_unnamed(file.folder, data, after=after, like=old)) is not None:
+            found.like = file.info.device, file.info.inode
+        return found
 
     def _stage(
         self,
@@ -226,7 +225,10 @@ class Root(RootReader):
             return staged.create(parent, name, data, after=after, token=token, shown=path)
         links = 0
         with suppress(OSError):  # Who looks at its bytes finds out.
-            links = os.stat(name, dir_fd=parent, follow_symlinks=False).st_nlink
+            now = os.stat(name, dir_fd=parent, follow_symlinks=False)
+            links, inode = now.st_nlink, (now.st_dev, now.st_ino)
+            if isinstance(data, atomic.StagedContent) and data.like not in (None, inode):
+                data = data.data  # Another file by now may have something else besides.
         looks = how.joins and links > 1 and self.keeps_links and not how.why
         others = self.other_names(path) if looks else None
         return staged.replace(
@@ -263,9 +265,7 @@ class Root(RootReader):
         with self._above(one.shown) as parent, ExitStack() as held:
             aside = parent if one.beside is None else held.enter_context(self._open(one.beside))
             one.apply(parent, aside)
-            if one.folder >= 0:
-                os.close(one.folder)
-            one.folder = os.dup(aside) if one.holds else -1
+            one.keep(atomic.reopen(aside) if one.holds else -1)
 
     def take_back(self, one: StagedChange) -> None:
         """Undo `apply`; errors as `StagedChange.take_back`."""
@@ -296,7 +296,7 @@ class Root(RootReader):
                 if atomic.sync(parent) != "applied":
                     return False
         with self._folder(one) as parent:
-            return atomic.sync(parent) == "applied"
+            return atomic.sync(parent, opened=one.folder >= 0) == "applied"
 
     @contextmanager
     def _folder(self, one: StagedChange) -> Iterator[int]:

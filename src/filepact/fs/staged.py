@@ -74,6 +74,7 @@ from filepact.values import replace as with_outcome
 
 if TYPE_CHECKING:
     from filepact.domain.document import Revision
+    from filepact.fs.read_only_root import OpenFile
 
 __all__ = [
     "StagedChange",
@@ -110,7 +111,7 @@ class StagedChange:
         beside: The path of the folder that it is in; None for the target's own.
         holds: Whether the old file and the folder stay open from when it is applied until it is
             settled or closed.
-        folder: Descriptor of the folder, where it is held.
+        folder: Descriptor of the folder, where it is held; ``file``: the old file, where it is.
         retains: Whether the old file has a name until then, so that it comes back without room.
         place: Where the file is kept once it is removed, or was kept until it came back, as of `removed_place`; empty for nowhere.
         notes: What a person should know, as far as it goes.
@@ -125,6 +126,8 @@ class StagedChange:
         self.shown = shown
         self.holds = True
         self.folder = -1
+        self.lent = False
+        self.file: OpenFile | None = None
         self.retains = True
         self.place = ""
         self.notes: tuple[str, ...] = ()
@@ -180,11 +183,15 @@ class StagedChange:
             # is the person's, and gets a name that people see.
             put_aside(parent, self.temp, self.name)
 
+    def keep(self, folder: int, *, lent: bool = False) -> None:
+        """Keep a folder's descriptor in place of the one so far; who has ``lent`` it closes it."""
+        if self.folder >= 0 and not self.lent:
+            os.close(self.folder)
+        self.folder, self.lent = folder, lent
+
     def close(self) -> None:
         """Close the old file and the folder."""
-        if self.folder >= 0:
-            os.close(self.folder)
-            self.folder = -1
+        self.keep(-1)
         if self._held is not None:
             self._held.close()
             self._held = None
@@ -261,14 +268,16 @@ class _OfOld(StagedChange):
             self._aside = inode_of(parent, name) if same else None
             return same
         try:
-            old = DisplacedFile(open_named(parent, name), self._expected.content)
+            found = self.file and self.file.open_again(parent, name)
+            now = found[0] if found else open_named(parent, name)
+            old = DisplacedFile(now, self._expected.content)
         except OSError as error:
             if error.errno not in (errno.ENOENT, errno.ELOOP, errno.EINVAL):
                 self._why_not = error
             return False
         same = False
         try:
-            status = old.status()
+            status = found[1] if found else old.status()
             same = stat.S_IMODE(status.st_mode) == self._expected.mode
             same = same and old.is_as_it_was(status.st_size)
             self._aside = (status.st_dev, status.st_ino) if same else None
@@ -343,9 +352,8 @@ class StagedOverwrite(_OfOld):
     def settle(self, parent: int) -> WriteResult:
         if self.in_place and self.in_place.why:
             self.drop(parent)
-            sync(
-                parent
-            )  # Whoever finds what was prepared takes the change for one that is not done.
+            # Whoever finds what was prepared takes the change for one that is not done.
+            sync(parent)
         return super().settle(parent)
 
     def _newest_in_place(self, parent: int) -> None:

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from filepact.domain.document import Document, RootId, WorkspacePath
     from filepact.domain.operation import Operation, OperationState, PruneResult
     from filepact.fs.atomic import StagedContent
+    from filepact.fs.read_only_root import OpenFile
     from filepact.fs.root import Root
     from filepact.fs.staged import StagedChange
     from filepact.fs.state import StateFolder
@@ -127,14 +128,14 @@ class Committer:
         self,
         operation: Operation,
         contents: Mapping[str, bytes],
-        open_folders: Mapping[WorkspacePath, int] = MappingProxyType({}),
+        held: Mapping[WorkspacePath, OpenFile] = MappingProxyType({}),
     ) -> Operation:
         """Do an operation whose files are locked by the caller.
 
         Args:
             operation: What to do; its ``seq`` and state are set here.
             contents: The bytes of every revision it names.
-            open_folders: Descriptors of the files' folders, as far as they are open; -1 for none.
+            held: The files, as far as they are kept open.
 
         Returns:
             The operation as done; ``confirmed`` tells whether disk and journal said so.
@@ -148,8 +149,8 @@ class Committer:
         self.record_ends()
         prepared: dict[WorkspacePath, StagedContent] = {}
         try:
-            begun = self._begin(operation, contents, open_folders, prepared)
-            return self._carry_out(begun, contents, open_folders, prepared)
+            begun = self._begin(operation, contents, held, prepared)
+            return self._carry_out(begun, contents, held, prepared)
         finally:
             for one in prepared.values():
                 one.close()
@@ -158,7 +159,7 @@ class Committer:
         self,
         begun: Operation,
         contents: Mapping[str, bytes],
-        open_folders: Mapping[WorkspacePath, int],
+        held: Mapping[WorkspacePath, OpenFile],
         prepared: Mapping[WorkspacePath, StagedContent],
     ) -> Operation:
         parts: list[_Part] = []
@@ -168,7 +169,7 @@ class Committer:
         moves = MoveSteps(begun.changes, self._root_of, folders)
         joins = stays_joined(begun, self._store)
         handing = FileNames(begun, self._root_of, joins=joins)
-        given = parts, begun, contents, open_folders, prepared, folders, (joins, handing)
+        given = parts, begun, contents, held, prepared, folders, (joins, handing)
         try:
             folders.make()
             self._stage_all(*given, lambda path: path not in moves.paths)
@@ -279,15 +280,17 @@ class Committer:
         self,
         operation: Operation,
         contents: Mapping[str, bytes],
-        open_folders: Mapping[WorkspacePath, int],
+        held: Mapping[WorkspacePath, OpenFile],
         prepared: dict[WorkspacePath, StagedContent],
     ) -> Operation:
         def prepare() -> None:
             """Write the new texts while the journal's disk is waited for; none has a name yet."""
             moved = {one.path for move in moves_of(operation.changes) for one in move.changes}
             for change in operation.changes.changes[:_FEW]:
-                folder, to = open_folders.get(change.path, -1), change.after
-                if folder < 0 or not to or to.is_folder or to.is_link or change.path in moved:
+                file, to = held.get(change.path), change.after
+                if file is None or file.folder < 0 or change.path in moved:
+                    continue
+                if not to or to.is_folder or to.is_link:
                     continue
                 # What is wrong with a file is found again, and told, when it is staged.
                 with suppress(FilepactError):
@@ -296,7 +299,7 @@ class Committer:
                         contents[to.content],
                         after=to.compared,
                         expected=change.before and change.before.compared,
-                        folder=folder,
+                        file=file,
                     )
                     if one is not None:
                         prepared[change.path] = one
@@ -324,7 +327,7 @@ class Committer:
         parts: list[_Part],
         begun: Operation,
         contents: Mapping[str, bytes],
-        open_folders: Mapping[WorkspacePath, int],
+        held: Mapping[WorkspacePath, OpenFile],
         prepared: Mapping[WorkspacePath, StagedContent],
         folders: FolderSteps,
         joining: tuple[bool, FileNames],
@@ -351,7 +354,7 @@ class Committer:
                     f"{begun.id}-{number}",
                     change,
                     contents,
-                    folder=open_folders.get(change.path, -1),
+                    file=held.get(change.path),
                     unnamed=prepared.get(change.path),
                     beside=folders.beside(change.path),
                     handing=handing,
@@ -374,7 +377,7 @@ class Committer:
         change: FileChange,
         contents: Mapping[str, bytes],
         *,
-        folder: int,
+        file: OpenFile | None,
         unnamed: StagedContent | None,
         beside: str | None,
         handing: FileNames,
@@ -395,7 +398,7 @@ class Committer:
             after=after and after.compared,
             expected=change.before and change.before.compared,
             token=token,
-            folder=folder,
+            file=file,
             beside=beside,
             how=how,
         )

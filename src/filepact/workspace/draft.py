@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from filepact.domain.document import WorkspacePath
     from filepact.domain.operation import Proposal, Session
     from filepact.fs.locks import FileLocks
+    from filepact.fs.read_only_root import OpenFile
     from filepact.workspace.authorizer import SessionPermissions
     from filepact.workspace.documents import Documents
     from filepact.workspace.folders import FolderContents
@@ -98,7 +99,7 @@ class Draft:
         deadline: Until when it may be worked on; what is begun to be written is finished.
         folders: Folders that are made, moved or removed with the files.
         opened: What the files held that there were when they were opened.
-        open_folders: Descriptors of the files' folders, until the draft is closed; -1 for none.
+        held: The files that are kept open until the draft is closed.
         versions: The states of files that the change names.
     """
 
@@ -129,7 +130,7 @@ class Draft:
         self._refused = refused
         self._held = ExitStack()
         self.opened: tuple[Document, ...] = ()
-        self.open_folders: dict[WorkspacePath, int] = {}
+        self.held: dict[WorkspacePath, OpenFile] = {}
         self._opened = False
         self._changes: dict[str, FileChange] = {}
         self._written: dict[WorkspacePath, Document] = {}
@@ -248,16 +249,10 @@ class Draft:
             raise InvalidParamsError(
                 "two of the paths lead to the same file", hint="Name each file once, by one name."
             )
-        places = [one.location for one in targets.values()]
-        self.open_folders = {one.path: one.held.folder for one in places if one.held}
-        self.opened = tuple(
-            one.document
-            for one in targets.values()
-            if one.document is not None and one.proposal is None
-        )
-        self._layers |= {
-            one.location.path: one.proposal for one in targets.values() if one.proposal is not None
-        }
+        some = targets.values()
+        self.held = {one.location.path: one.location.held for one in some if one.location.held}
+        self.opened = tuple(one.document for one in some if one.document and not one.proposal)
+        self._layers |= {one.location.path: one.proposal for one in some if one.proposal}
         return [targets[path] for path in paths]
 
     def _lock(self, keys: Iterable[str]) -> None:

@@ -317,7 +317,7 @@ class Workspace:
         operation = self._writer.write(
             *(proposal, fitted, shown, draft.versions),
             draft.granted.approval if draft.granted.used else None,
-            open_folders=draft.open_folders,
+            held=draft.held,
         )
         self._seen.record_write(draft.session, draft.known)
         if operation.approved_by:

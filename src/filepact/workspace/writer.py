@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from filepact.domain.document import Document, Revision, RootId
     from filepact.domain.operation import Approval, Operation, Proposal, Session
+    from filepact.fs.read_only_root import OpenFile
     from filepact.fs.root import Root
     from filepact.fs.state import StateFolder
     from filepact.workspace.buffers import Buffers
@@ -142,7 +143,7 @@ class ChangeWriter:
         shown: ChangeDiff,
         versions: DocumentCache,
         approval: Approval | None = None,
-        open_folders: Mapping[WorkspacePath, int] = MappingProxyType({}),
+        held: Mapping[WorkspacePath, OpenFile] = MappingProxyType({}),
     ) -> Operation:
         """Commit a proposal whose files are locked."""
         operation = operation_of(
@@ -154,7 +155,7 @@ class ChangeWriter:
         )
         if self._buffers:
             self._unsaved.save(fitted.changes, fitted.contents)
-        done = self._committer.commit(operation, fitted.contents, open_folders)
+        done = self._committer.commit(operation, fitted.contents, held)
         session = proposal.session
         if any(
             change.path.path.rpartition("/")[2] == EDITORCONFIG for change in done.changes.changes
@@ -170,8 +171,8 @@ class ChangeWriter:
             if self._buffers:
                 self._buffers.deliver(after)
             # Who goes back is shown what that changes.
-            held = (one for one in (before, after) if one is not None)
-            if done.kind != "change" and not self._guard.hides(after.path, session.agent, held):
+            sides = (one for one in (before, after) if one is not None)
+            if done.kind != "change" and not self._guard.hides(after.path, session.agent, sides):
                 self._seen.shown_change(session, before, after)
         return done
 
