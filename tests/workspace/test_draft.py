@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+import subprocess
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 import pytest
 
+from filepact.config.settings import parse_settings
 from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.document import Revision, RootId, WorkspacePath
 from filepact.domain.operation import Actor, Approval
 from filepact.errors import FilepactError
+from filepact.fs.locks import FileLocks
+from filepact.fs.path_form import lock_key
 from filepact.text.edit import Edit, EditList
 from filepact.workspace.documents import EDIT_LIMIT
+from filepact.workspace.target import existing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from filepact.domain.operation import Session
@@ -45,6 +50,61 @@ def test_files_are_opened_once(draft: Draft, root: Path) -> None:
     draft.open("a.txt")
     with pytest.raises(RuntimeError):
         draft.open("a.txt")
+
+
+@pytest.mark.parametrize("there", [True, False])
+@pytest.mark.parametrize(
+    ("act", "code"),
+    [
+        ("rm -r sub", "NOT_FOUND"),
+        ("rm sub/a && mkdir sub/a", "NOT_A_FILE"),
+        (
+            "rm sub/a && mkdir .git && cp .env .git/config && ln -s ../.git/config sub/a",
+            "PATH_BLOCKED",
+        ),
+        ("mv sub other && mkdir sub && cp other/a sub/a", ""),
+        ("rm sub/a && ln -s ../b sub/a && cp .env b", ""),
+    ],
+)
+def test_what_a_name_led_to_is_not_taken_for_what_it_leads_to(
+    workspace: Workspace,
+    session: Session,
+    root: Path,
+    tmp_path: Path,
+    act: str,
+    code: str,
+    *,
+    there: bool,
+) -> None:
+    (root / "sub").mkdir()
+    for name in ("sub/a", ".env"):
+        (root / name).write_text("a\n")
+    for _ in range(2):
+        with workspace.draft(session, "t") as draft:
+            draft.open("sub/a", there=there)
+    subprocess.run(act, shell=True, check=True, cwd=root)  # noqa: S602 - our own words
+    true = (root / "sub/a").resolve()
+    with workspace.draft(session, "t") as draft, refused(code) if code else nullcontext():
+        target = draft.open("sub/a", there=there)
+        if code == "NOT_FOUND" and not there:
+            existing(target)
+        # Whoever changes the file by another of its names waits.
+        key = lock_key(true.parent.stat(), true.name)
+        held = FileLocks(str(tmp_path / "state" / "locks")).try_hold([key])
+        assert (held is None) == (not code)
+
+
+def test_a_file_that_has_gone_since_is_missed_also_where_none_may_be_made(
+    open_here: Callable[..., Workspace], session: Session, root: Path
+) -> None:
+    rules = "[[deny]]\nname = 'none new'\npaths = ['*.txt']\nactions = ['create']\n"
+    workspace = open_here(settings=parse_settings(rules, name="f"))
+    (root / "a.txt").write_text("a\n")
+    with workspace.draft(session, "t") as draft:
+        draft.open_existing("a.txt")
+    (root / "a.txt").unlink()
+    with workspace.draft(session, "t") as draft, refused("NOT_FOUND"):
+        draft.open_existing("a.txt")
 
 
 def test_a_moved_file_has_its_bytes_and_mode_under_the_new_name(

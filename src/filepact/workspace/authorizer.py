@@ -135,6 +135,11 @@ class ChangePolicy:
         """
         return self._guard.find(path, "write", agent=self._agent, missing="create", follow=follow)
 
+    def recent(self, paths: Iterable[Name]) -> dict[Name, Location]:
+        """Where names led that were files' true names when they were looked for last."""
+        found = {path: self._guard.recent(path, "write", self._agent) for path in paths}
+        return {path: one for path, one in found.items() if one is not None}
+
     def locate(self, path: WorkspacePath, coming: frozenset[WorkspacePath]) -> Location:
         """The location of a change of a true name, which may lie in a folder that is yet to come.
 

@@ -31,7 +31,6 @@ from filepact.values import replace
 from filepact.workspace.authorizer import ChangePolicy
 from filepact.workspace.documents import EDIT_LIMIT, DocumentCache
 from filepact.workspace.folders import ProposalFolders
-from filepact.workspace.location import in_other_letters
 from filepact.workspace.pending import DraftChanges
 from filepact.workspace.placement import (
     as_shown,
@@ -81,9 +80,6 @@ __all__ = ["MOST_FILES", "Draft"]
 
 MOST_FILES: Final = 5_000
 """Most files of one change: once it is begun, it is finished, however long that takes."""
-
-_FEW: Final = 64
-"""Most files of a change that are kept open from when they are read until they are written."""
 
 
 class Draft:
@@ -208,7 +204,7 @@ class Draft:
             itself: Those that are to be deleted or renamed: a link is meant itself, and not what
                 it leads to, and they may be larger than what can be edited.
             known: Where some were found just now, so that they are looked for only once more, under
-                their locks.
+                their locks; so are those that were found before, and mostly are there still.
         """
         if self._opened:
             raise RuntimeError("a draft opens its files once")
@@ -219,32 +215,15 @@ class Draft:
                 hint="Send it in parts.",
             )
         opener = FileReader(
-            self._judge, self._documents, self._seen, self.session, deadline=self.deadline
+            *(self._judge, self._documents, self._seen, self.session), deadline=self.deadline
         )
-        locations = {
-            path: known.get(path)
-            or opener.find(path, there=path in there, follow=path not in itself)
-            for path in paths
-        }
-        new_names = locations.keys() - {*there} if len(locations) > 1 else ()
-        true = {locations[one].path for one in there} if new_names else ()
-        for path in new_names:
-            if locations[path].path in true and (new := in_other_letters(locations[path], path)):
-                locations[path] = opener.find(new, there=False, follow=False)
-        self._lock(location.lock_key for location in locations.values())
-        if self._documents.proposed is not None:
-            self._documents.proposed.look_again()
-        keep = self._held if len(paths) <= _FEW else None
-        targets: dict[Name, Target] = {}
-        for path, location in locations.items():
-            target, note = opener.read(path, location, itself=path in itself, keep=keep)
-            if note and not target.hidden:
-                self.notes.append(note)
+        targets, notes = opener.open_all(paths, there, itself, known, self._held, self._lock)
+        self.notes += notes
+        for target in targets.values():
             if target.document is not None:
                 self.versions.add(target.document)
             if target.hidden:
                 self._hidden.add(target.location.path)
-            targets[path] = target
         if len({one.location.path for one in targets.values()}) < len(targets):
             raise InvalidParamsError(
                 "two of the paths lead to the same file", hint="Name each file once, by one name."

@@ -90,7 +90,7 @@ class Guard:
         self.moves_whole = True
         self._start: tuple[Root, str] = (self.roots[0], ".")
         self._secrets = SecretSearch()
-        self._plain: dict[tuple[Name, str], tuple[Location, WorkspacePath]] = {}
+        self._plain: dict[tuple[Name, str, Action], Location] = {}
 
     # -- names ----------------------------------------------------------------------------
 
@@ -119,6 +119,7 @@ class Guard:
         Raises:
             PathBlockedError: It leads outside, or a rule protects it.
         """
+        plain = self._plain
         if isinstance(path, WorkspacePath):
             root, relative = self.root_of(path.root), path.path
             sent = self.show(path.root, path.path)
@@ -137,7 +138,14 @@ class Guard:
             held = root.hold_in_one_step(relative) if action == "read" else None
             held = keep.enter_context(closing(held or root.hold(relative, known=known)))
         place = root.place(relative, follow=follow, known=known) if held is None else held.info
-        return self._resolved(lookup, place, asked, held)
+        found = self._resolved(lookup, place, asked, held)
+        # Where names start in a folder, what one is meant for may depend on what is there.
+        fixed = self._start == (self.roots[0], ".") or str(path).startswith("/")
+        if fixed and follow and not back and place.kind == "file" and place.path == relative:
+            if len(plain) >= _MOST_PLAIN:
+                plain.clear()
+            plain[path, agent, action] = replace(found, held=None)
+        return found
 
     def find_again(self, location: Location, keep: ExitStack | None = None) -> Location:
         """Resolve the same name once more, for example under the lock of the file.
@@ -238,27 +246,23 @@ class Guard:
 
         Arguments and errors as of `find_file`.
         """
-        plain = self._plain
-        if (known := plain.get((path, agent))) is not None:
-            before, true = known
-            opened = before.root.hold_in_one_step(true.path)
+        if (before := self.recent(path, "read", agent)) is not None:
+            opened = before.root.hold_in_one_step(before.path.path)
             if opened is not None:
                 lookup, decision = before.lookup, before.decision
                 found = Location(
                     before.root, opened.info, before.shown, decision, "read", lookup, held=opened
                 )
-                vars(found)["path"] = true
+                vars(found)["path"] = before.path
                 return found
         with ExitStack() as keep:
             found = self.find_file(path, "read", agent=agent, held=held, keep=keep)
             keep.pop_all()
-        # Where names start in a folder, what one is meant for may depend on what is there.
-        fixed = self._start == (self.roots[0], ".") or str(path).startswith("/")
-        if fixed and found.place.kind == "file" and found.place.path == found.lookup.relative:
-            if len(plain) >= _MOST_PLAIN:
-                plain.clear()
-            plain[path, agent] = replace(found, held=None), found.path
         return found
+
+    def recent(self, path: Name, action: Action, agent: str) -> Location | None:
+        """Where a name led that was a file's true name; it may lead elsewhere by now."""
+        return self._plain.get((path, agent, action))
 
     def _near(self, root: Root, path: str, agent: str) -> tuple[str, ...]:
         """Names of what is there and may be seen that a name may have been meant for."""

@@ -95,6 +95,10 @@ class Location:
     def lock_key(self) -> str:
         return self.place.lock_key
 
+    def is_at(self, before: Location) -> bool:
+        """Whether this is a file, and has the lock of an earlier place."""
+        return self.place.kind == "file" and self.lock_key == before.lock_key
+
     def stream(self) -> AbstractContextManager[tuple[BufferedReader, int]]:
         """The file as an open stream with its size in bytes, to read a part of it."""
         if self.held is not None:

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Final
 
 from filepact.errors import (
     BinaryFileError,
+    FilepactError,
     InvalidParamsError,
     NotAFileError,
     NotFoundError,
     PathBlockedError,
     StaleFileError,
+    TimedOutError,
     TooLargeError,
 )
 from filepact.fs.atomic import LARGEST
@@ -24,10 +26,10 @@ from filepact.text.lines import adopt_line_ends, is_open, line_ends, with_line_e
 from filepact.text.page import left_in
 from filepact.values import dataclass, late_regex
 from filepact.workspace.documents import EDIT_LIMIT
-from filepact.workspace.location import check_is_file, not_there
+from filepact.workspace.location import check_is_file, in_other_letters, not_there
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from contextlib import ExitStack
 
     from filepact.domain.deadline import Deadline
@@ -62,6 +64,10 @@ __all__ = [
     "since",
     "text_of",
 ]
+
+
+_FEW: Final = 64
+"""Most files of a change that are kept open from when they are read until they are written."""
 
 
 @dataclass(frozen=True)
@@ -123,6 +129,50 @@ class FileReader:
         self._session = session
         self._deadline = deadline
 
+    def open_all(
+        self,
+        paths: Sequence[Name],
+        there: Collection[Name],
+        itself: Collection[Name],
+        known: Mapping[Name, Location],
+        held: ExitStack,
+        lock: Callable[[Iterable[str]], None],
+    ) -> tuple[dict[Name, Target], list[str]]:
+        """Find all files of a change, take their locks, and read them; also sentences about what was merged.
+
+        Those that were found before are mostly there still, and are looked for only once.  Arguments as of
+        `Draft.open_all`; ``held`` keeps the files open, and what ``lock`` takes.
+        """
+        recent = {} if known or itself else self._authorizer.recent(paths)
+        while True:
+            targets: dict[Name, Target] = {}
+            notes: list[str] = []
+            try:
+                at = {
+                    one: (recent or known).get(one)
+                    or self.find(one, there=one in there, follow=one not in itself)
+                    for one in paths
+                }
+                true = {at[one].path for one in there} if len(at) > 1 else ()
+                for one in at.keys() - {*there} if true else ():
+                    if at[one].path in true and (new := in_other_letters(at[one], one)):
+                        at[one] = self.find(new, there=False, follow=False)
+                lock(location.lock_key for location in at.values())
+                if self._documents.proposed is not None:
+                    self._documents.proposed.look_again()
+                keep = held if len(paths) <= _FEW else None
+                for one, location in at.items():
+                    targets[one], note = self._read(one, location, itself=one in itself, keep=keep)
+                    notes += [note] * bool(note and not targets[one].hidden)
+                if all(targets[one].location.is_at(was) for one, was in recent.items()):
+                    return targets, notes
+            except FilepactError as error:
+                if not recent or isinstance(error, TimedOutError):
+                    raise
+            # One leads elsewhere by now, perhaps to what has another lock.
+            held.close()
+            recent = {}
+
     def find(self, path: Name, *, there: bool, follow: bool) -> Location:
         """Find one file, which may have to be there, by the path that was sent, or by its true name."""
         self._deadline.check()
@@ -135,22 +185,12 @@ class FileReader:
             self._check_kind(location, path)
         return location
 
-    def read(
+    def _read(
         self, path: Name, location: Location, *, itself: bool, keep: ExitStack | None
     ) -> tuple[Target, str]:
-        """Find a file again, whose lock is held by now, and read it.
+        """Find a file again, whose lock is held by now, and read it; what was missing may have been made meanwhile.
 
-        What was missing may have been made meanwhile.
-
-        Args:
-            path: As for `find`.
-            location: Where it led before.
-            itself: Whether a link is meant itself; what only goes away or gets another name may be
-                large, for it is never looked into line by line.
-            keep: Keeps the file open; None where there are too many.
-
-        Returns:
-            The file, and a sentence about what was merged; empty when nothing was.
+        What only goes away or gets another name may be large, for it is never looked into line by line.
         """
         self._deadline.check()
         location = self._authorizer.find_again(location, keep)
