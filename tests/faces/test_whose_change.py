@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import closing, suppress
+from contextlib import closing
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -658,9 +658,24 @@ def test_a_link_that_a_person_puts_in_the_place_of_a_file_that_is_written_stays(
     file.symlink_to("mine")
     (agents.root / "mine").write_text("written\n")
     agents.tell("PostToolUse", "Write", file_path=str(file))
-    with agents.workspace() as workspace, suppress(NoChangeError):
+    with agents.workspace() as workspace:
         workspace.undo_selected(PERSON, Selection(turn=NEWEST))
     assert os.readlink(file) == "mine"
+
+
+def test_what_a_tool_writes_by_a_link_that_a_person_has_put_there_goes_back(agents):
+    file = agents.root / "a.txt"
+    agents.tell("UserPromptSubmit")
+    agents.tell("PreToolUse", "Write", file_path=str(file))
+    agents.tell("PermissionRequest", "Write", file_path=str(file))
+    file.unlink()
+    file.symlink_to("mine")
+    agents.now = agents.write("mine", "written\n", after=COARSE) + TICK + 5_000_000 - 1
+    agents.tell("PostToolUse", "Write", more={"duration_ms": 5}, file_path=str(file))
+    with agents.workspace() as workspace:
+        workspace.undo_selected(PERSON, Selection(turn=NEWEST))
+    assert os.readlink(file) == "mine"
+    assert not (agents.root / "mine").exists()
 
 
 def test_what_a_command_moves_and_removes_without_naming_it_goes_back_also_if_a_person_was_asked(
@@ -710,6 +725,32 @@ def test_what_a_person_makes_while_they_are_asked_stays_where_the_command_then_c
     assert (agents.root / "d" / "mine").is_dir()
     for name in ("mine.txt", "named"):
         assert (agents.root / "d" / name).read_text().startswith("an hour of work\n")
+
+
+@pytest.mark.parametrize("fills", [False, True])
+def test_a_folder_that_a_person_moves_into_one_whose_rights_a_command_changes_stays_there(
+    agents, fills
+):
+    for name in ("d/a.txt", "mine/in/b.txt"):
+        (agents.root / name).parent.mkdir(parents=True)
+        (agents.root / name).write_text("by hand\n")
+    agents.tell("UserPromptSubmit")
+    command = "echo new > d/new; " * fills + "chmod 700 d; make"
+    agents.tell("PreToolUse", "Bash", command=command)
+    agents.tell("PermissionRequest", "Bash", command=command)
+    (agents.root / "mine").rename(agents.root / "d" / "mine")
+    agents.now = agents.write("clock", "x", after=COARSE) + TICK + 5_000_000 - 1
+    if fills:
+        agents.write("d/new", "x")
+    (agents.root / "d").chmod(0o700)
+    agents.write("made.txt", "x")
+    agents.tell("PostToolUse", "Bash", more={"duration_ms": 5}, command=command)
+    with agents.workspace() as workspace:
+        workspace.undo_selected(PERSON, Selection(turn=NEWEST))
+    assert (agents.root / "d" / "mine" / "in" / "b.txt").exists()
+    assert not (agents.root / "mine").exists()
+    assert (agents.root / "d").stat().st_mode & 0o777 == 0o755
+    assert not (agents.root / "d" / "new").exists()
 
 
 def test_folders_beside_a_file_that_a_call_names_are_moved_by_who_moves_them(agents):

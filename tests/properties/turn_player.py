@@ -331,13 +331,15 @@ class _Behind:
         self.folder = folder
         names = {line.rpartition(">> ")[2] for line in call.behind}
         leads = {one: _leads(folder, one) for one in names}
-        # What the call has changed before, or made anew as it was, by whatever name, is not its own any more.
+        # What the call has changed before, or made anew as it was, by whatever name, is not its own any more: other than
+        # what a person has put there while they were asked.
         self.names = {
             one: to
             for one, to in leads.items()
             if not any(
-                len(truth.changes.get(each, [])) > since.get(each, 0)
+                change[0] != "person"
                 for each in ({one} if one == to else {one, to, *above(one)})
+                for change in truth.changes.get(each, [])[since.get(each, 0) :]
             )
         }
         self.since = truth.counts

@@ -344,13 +344,26 @@ class Truth:
         found = {*_lines(entry)}
         return self._added(name) <= found <= {*_lines(start)} | self._lines_of("person", name)
 
-    def _lines_of(self, who: str, name: str) -> set[bytes]:
-        """The lines that somebody has added to a file."""
+    def goes_back_with(self, name: str, back: Entry | None, entry: Entry) -> bool:
+        """Whether a file that goes back from a name holds what it had before, and of what others did to it there no less
+        than is surely the person's.
+        """
+        if not (back and back[0] == entry[0] == "file"):
+            return False
+        others = ("person", "either", "other")
+        plus = {*()}.union(*(self._lines_of(who, name) for who in others))
+        minus = {*()}.union(*(self._lines_of(who, name, gone=True) for who in others))
+        found, before = {*_lines(entry)}, {*_lines(back)}
+        return self._added(name) <= found <= before | plus and before - minus <= found
+
+    def _lines_of(self, who: str, name: str, *, gone: bool = False) -> set[bytes]:
+        """The lines that somebody has added to a file, or taken from it."""
         return {
             line
             for by, before, after, _ in self.changes.get(name, ())
             if by == who
-            for line in {*_lines(after)} - {*_lines(before)}
+            for sides in [(before, after) if gone else (after, before)]
+            for line in {*_lines(sides[0])} - {*_lines(sides[1])}
         }
 
     def _is_merged(self, name: str, entry: Entry) -> bool:

@@ -510,6 +510,9 @@ def _taken_back(place: Place, one: History, truth: Truth, session: str) -> Wrong
         )
         if with_it and entry == truth.now.get(with_it[1]) and _was_persons(truth, entry):
             continue
+        # What somebody did to it while the command ran is put down to that, and goes.
+        if with_it and entry and truth.goes_back_with(with_it[1], wanted[0], entry):
+            continue
         # What was written through a protection stays under it, until a person lifts that.
         protected = f"{_shown(name)}{_PROTECTED}" in said
         limit = told and (protected or _is_limit(truth, name))

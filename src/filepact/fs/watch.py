@@ -306,23 +306,31 @@ def stamps_at(
 
 
 def is_later(
-    root: Root, path: str, stamp: Stamp | None, since: int, *, came: bool = False, sure: bool = True
+    root: Root,
+    path: str,
+    stamp: Stamp | None,
+    since: int,
+    *,
+    stood: Collection[str] = (),
+    sure: bool = True,
 ) -> bool:
     """Whether a file has become what it is after a moment; if it is gone, whether the nearest folder that is there has.
 
-    One that came with a folder has its old times: any folder above it counts then, but for the root; who is not sure
-    counts none in which a name came or went last, since it may have got its own before.
+    One that came with a folder has its old times: any folder above it counts then, but for those that stood there before
+    and may have other names or rights since; who is not sure counts none in which a name came or went last, since it may
+    have got its own before.
     """
-    if stamp is not None and not came:
+    if stamp is not None and not stood:
         return stamp.changed > since
     names = path.split("/")
-    above = ["/".join(names[:end]) or "." for end in range(len(names) - came, came - 1, -1)]
+    above = ["/".join(names[:end]) or "." for end in range(len(names) - bool(stood), -1, -1)]
     # Most are not there, which is told sooner than by opening what they lie in.
-    found = (stamp_at(root, one, folder=True) for one in above if root.glance(one))
+    there = (one for one in above if one not in stood and root.glance(one))
+    found = (stamp_at(root, one, folder=True) for one in there)
     times = (one[2:4] for one in found if one)
-    doubts = came and not sure
+    doubts = bool(stood) and not sure
     later = (now > since and not (doubts and now == modified) for modified, now in times)
-    return any(later) if came else next(later, False)
+    return any(later) if stood else next(later, False)
 
 
 def is_odd(root: Root, path: str) -> bool:

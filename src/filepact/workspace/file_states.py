@@ -45,6 +45,7 @@ __all__ = [
     "read_state",
     "renamed_state",
     "stamps_of",
+    "standing",
     "turned_in",
     "unread",
 ]
@@ -424,6 +425,11 @@ def moved_ends(
             same = basename(old) == basename(new)
             old, new = (dirname(old), dirname(new)) if same else ("", "")
     return found
+
+
+def standing(known: Mapping[str, Stamp], now: Mapping[str, Stamp | None]) -> set[str]:
+    """The folders with a file that was not even renamed: none of them has come; `now` as of `moved_ends`."""
+    return {".", *(dirname(name) for name, one in known.items() if now.get(name, one) == one)}
 
 
 def either_end(

@@ -40,6 +40,7 @@ from filepact.workspace.file_states import (
     packed_bytes,
     read_state,
     renamed_state,
+    standing,
     turned_in,
 )
 from filepact.workspace.folder_steps import FolderChange, folder_at, folders_above, same_rights
@@ -423,6 +424,7 @@ class KnownFiles:
             self.ends |= moved_ends(root.path, known, suspects.stamps, snapshot.there)
             # What lies in a folder that was moved has its old times still.
             brought: dict[Stamp | None, str] = {known[x]: x for x in suspects.stamps if x in known}
+            stood = standing(known, suspects.stamps) if since and self.ends else {"."}
             others = [x for x in suspects.stamps if x in known and known[x] != suspects.stamps[x]]
             self._former |= {(root.path, known[x]): WorkspacePath(root.path, x) for x in others}
             later, before, left = set[str](), set[str](), set[str]()
@@ -436,12 +438,12 @@ class KnownFiles:
                 names = (name, again[0] if again else name, brought.get(stamp, name))
                 mine = any(claims(WorkspacePath(root.path, one)) for one in names)
                 later_than = partial(is_later, root, since=since, sure=mine)
-                went = again and since and not later_than(*again, came=by_folder)
+                went = again and since and not later_than(*again, stood=stood if by_folder else ())
                 if stamp is None:
                     (before if went and by_folder else left).update(folders_above(name))
                 came, path = other and stamp in brought, WorkspacePath(root.path, name)
                 gone = went if stamp is None else not old and made_before(self._guard, path, made)
-                if not gone and (not since or later_than(name, stamp, came=came)):
+                if not gone and (not since or later_than(name, stamp, stood=stood if came else ())):
                     later.add(name)
                     moved |= {name: old} if old and other and not went else {}
                     if came and stamp and stamp.changed <= since:
@@ -566,11 +568,8 @@ class KnownFiles:
             snapshot.made = self._ignored.take(root, snapshot.hidden, self._states)
         names = {*named, *swept, *(WorkspacePath(*one) for one in may.folders)}
         # Of a link to a folder both are named; what lies in the folder was there before.
-        self._attended[call] = (
-            names,
-            free_among(self._guard, may.files, self._states),
-            added - may.files,
-        )
+        free = free_among(self._guard, may.files, self._states)
+        self._attended[call] = names, free, added - may.files
         for root, snapshot in self._snapshots.items():
             some = self._attended.values()
             snapshot.attend(

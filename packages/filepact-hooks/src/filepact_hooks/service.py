@@ -294,7 +294,12 @@ class HookDaemon:
         # Whoever told that it begins may have been killed, and is heard when its end was.
         if said.verdict == "deny" or heard < self._over.get(key, 0):
             return ""
-        self._look_before(desk, session)
+        # Another call of its session begins, so one of which nothing more is heard is over.
+        for name, call in [*self._calls.items()]:
+            if call.lone and call.session.id == session.id:
+                self._settle(desk, call)
+                del self._calls[name]
+        self._look(desk, session)
         may = desk.may_change(event)
         desk.know(may.names.files, all_files=does.open_ended)
         unkept = desk.attend(may, key, {key, *self._calls})
@@ -370,15 +375,6 @@ class HookDaemon:
                 for one in self._calls.values():
                     self._untold.append(judge.CallMessage(one.session, judge.SET_BACK))
 
-    def _look_before(self, desk: _Desk, session: Session) -> None:
-        """Write down what has changed until now, before a call changes something."""
-        for key, call in [*self._calls.items()]:
-            # Another call of its session begins, so one of which nothing more is heard is over.
-            if call.lone and call.session.id == session.id:
-                self._settle(desk, call)
-                del self._calls[key]
-        self._look(desk, session)
-
     def _after(
         self,
         desk: _Desk,
@@ -399,6 +395,10 @@ class HookDaemon:
             call = OpenCall(session, does.tool, names, timed, lone=False, begun=0.0)
             if desk.knew_nothing and (does.open_ended or names):
                 self._untold.append(judge.CallMessage(session, _NOT_KNOWN))
+        elif call.names and not call.may_link:
+            # By a link that a person has put there meanwhile, it has written to what that leads to.
+            alone = call.names.alone | desk.may_change(event).names.alone
+            call = replace(call, names=replace(call.names, alone=alone))
         call, since = call.over(heard, event.seconds, _BEFORE_IT_RAN)
         # What was changed since it ended, while this process stood still, is not its own.
         until = heard + _BEFORE_IT_RAN

@@ -513,6 +513,11 @@ class OpenCall:
         """Whether the call may be the cause of a change that no call names."""
         return self.open_ended and not self.late and (not self.asked or bool(self.seen))
 
+    @property
+    def may_link(self) -> bool:
+        """Whether it may put a link in a file's place: an agent's own tool that writes a file does not."""
+        return self.runs or "__" in self.tool
+
     def over(self, heard: int, seconds: float | None, slack: int) -> tuple[OpenCall, int]:
         """The call at its end, and the time since when changes may be its own; a known time means that it ran.
 
@@ -562,9 +567,7 @@ def shares(
         if call.late and any(one.named(path) for one in others if not one.late):
             return False  # It runs, and what is in the background may.
         if call.named(path):
-            # An agent's own tool that writes a file puts no link in its place.
-            may_link = call.runs or "__" in call.tool
-            if not may_link and guard.root_of(path.root).glance(path.path) == ():
+            if not call.may_link and guard.root_of(path.root).glance(path.path) == ():
                 return False
             return not any(one.named(path) for one in at_work)
         return call.runs and not rivals and unnamed(path)
