@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Final
 from filepact.domain.operation import CHECKED, UNCHECKED
 from filepact.errors import FilepactError, NewErrorsError, NotJudgedError
 from filepact.values import late_logger, replace
+from filepact.workspace.moves import whole_moves
 from filepact_diagnostics.semantic.service import SemanticWorkspace
+from filepact_diagnostics.semantic.updates import WorkspaceUpdate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
     from filepact.workspace.history import SessionHistory
     from filepact.workspace.receipt import Receipt
     from filepact_diagnostics.lsp.diagnostics import Diagnostic
-    from filepact_diagnostics.semantic.updates import WorkspaceUpdate
 
 __all__ = ["NEW_ERRORS_RULE", "ServerJudge"]
 
@@ -29,6 +30,7 @@ NEW_ERRORS_RULE: Final = "new errors"
 _LONGEST: Final = 20.0
 _WAY: Final = "Send a change that brings none, all of its files together; dry_run shows what the language servers would find."
 _WAY_BACK: Final = "Mend it by an edit, all of its files together; or ask the person, whose own undo nothing refuses."
+_WHOLE: Final = "a folder of so many files moves as one, and servers know some of them"
 _log = late_logger(__name__)
 
 
@@ -40,6 +42,21 @@ def _judged(update: WorkspaceUpdate) -> bool:
 
 class ServerJudge(SemanticWorkspace):
     """The language servers of a workspace, as the engine of tools asks them."""
+
+    def concerns(self, changes: ChangeSet) -> bool:
+        """As of its base; also whether a folder goes with all that is in it, where that counts."""
+        return super().concerns(changes) or self._moves_known(changes)
+
+    def _moves_known(self, changes: ChangeSet) -> bool:
+        """Whether a folder moves as one with files that servers know, which nobody has opened."""
+        counts = self.mode != "off" and self.new_errors != "allow"
+        for old, _ in whole_moves(changes.changes) if counts else ():
+            servers, start = self._servers[old.path.root], f"{old.path.path}/"
+            servers.disk.catch_up()
+            inside = (one for one in servers.files() if one.path.startswith(start))
+            if any(servers.claimed(one.absolute) for one in inside):
+                return True
+        return False
 
     def check(self, draft: Draft, call: CallContext) -> WorkspaceUpdate | None:
         """The servers' findings for a change that is only shown, or that they may cause to be refused.
@@ -162,6 +179,8 @@ class ServerJudge(SemanticWorkspace):
         self, changes: ChangeSet, versions: DocumentCache, call: CallContext, *, patient: bool
     ) -> WorkspaceUpdate:
         """What servers would find in a change; if `patient`, they are waited for."""
+        if self._moves_known(changes):
+            return WorkspaceUpdate("failed", False, False, False, _WHOLE)
         ask = partial(self.preview, session=call.session, cancelled=call.cancelled)
         # What takes all of a call's time keeps its change from being made.
         left = call.deadline.left / 2
@@ -207,7 +226,7 @@ class ServerJudge(SemanticWorkspace):
         if not _judged(update) and update.kind != "none":
             raise NotJudgedError(
                 f"it is not known whether the change brings new errors, {done}: {_why(update)}",
-                hint="Send it again in a moment: the server goes on. If it stays so, the person can set "
+                hint="Send it again in a moment, as the server goes on, or in parts. If it stays so, the person can set "
                 'new_errors = "ask" or "allow" under [diagnostics], or switch that server off.',
             )
 

@@ -11,6 +11,7 @@ from filepact.app import open_toolbox
 from filepact.domain.operation import Actor, Approval, Session
 from filepact.errors import ProposalChangedError
 from filepact.tools.registry import CallContext
+from filepact.workspace.folders import MOST_APART
 from tests.servers.scene import AGENT, Scene
 
 if TYPE_CHECKING:
@@ -186,6 +187,54 @@ def test_a_folder_that_others_need_keeps_its_name(desk_of: Callable[..., Desk]) 
     refused = desk.manage("move", "pkg", "other")
     assert (refused.code, desk.name("use") in refused.text) == ("NEW_ERRORS", True), refused.text
     assert desk.state() == before
+
+
+def test_a_folder_that_moves_as_one_moves_only_where_no_server_knows_a_file_of_it(
+    desk_of: Callable[..., Desk],
+) -> None:
+    desk = desk_of()
+    for folder in ("pkg", "data"):
+        for number in range(MOST_APART):
+            desk.scene.put(f"{folder}/{number}.txt", "")
+    desk.scene.put(f"pkg/{desk.name('lib')}", desk.words.lib)
+    use = desk.words.use.format("pkg.lib" if desk.words is PYTHON else "pkg/lib")
+    desk.scene.put(desk.name("use"), use)
+    before = desk.state()
+    refused = desk.manage("move", "pkg", "other")
+    assert refused.code == "NOT_JUDGED", refused.text
+    assert desk.state() == before
+    moved = desk.manage("move", "data", "more")
+    assert not moved.failed, moved.text
+    desk.scene.semantics.new_errors = "allow"
+    done = desk.manage("move", "pkg", "other")
+    desk.scene.semantics.new_errors = "deny"
+    refused = desk.call("history", action="undo", change=change_of(done))
+    assert refused.code == "NOT_JUDGED", refused.text
+    assert f"other/{desk.name('lib')}" in desk.state()
+
+
+def test_a_file_of_which_servers_cannot_be_told_what_it_held_is_not_changed(
+    desk_of: Callable[..., Desk],
+) -> None:
+    desk = desk_of()
+    long = desk.words.use.format("lib") + "\n" * 4_000_001
+    desk.scene.put(desk.name("long"), long)
+    long = long.replace("21", '"many"')
+    refused = desk.call("write_file", path=desk.name("long"), content=long)
+    assert refused.code == "NOT_JUDGED", refused.text
+    assert "21" in desk.scene.get(desk.name("long"))
+
+
+def test_a_file_that_is_too_long_to_be_shown_to_servers_was_not_looked_at(
+    desk_of: Callable[..., Desk],
+) -> None:
+    desk = desk_of()
+    desk.scene.put(desk.name("long"), desk.words.use.format("lib") + "\n" * 4_000_001)
+    for dry in (True, False):
+        text = desk.words.lib + "\n" * dry
+        update = desk.scene.write({desk.name("lib"): text + "\n"}, dry=dry)
+        assert update.findings is not None
+        assert not update.findings.complete
 
 
 def test_a_file_gets_another_name_together_with_its_uses(desk_of: Callable[..., Desk]) -> None:

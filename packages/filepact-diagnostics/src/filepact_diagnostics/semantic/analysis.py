@@ -31,6 +31,8 @@ PROMPT: Final = 0.25
 
 _NOT_WAITED: Final = "it was too late the last times, so nobody waits for it"
 
+_UNKNOWN: Final = "which of the errors are new is not known"
+
 FoundDiagnostics = dict[tuple[str, str], "tuple[Diagnostic, ...]"]
 
 
@@ -109,6 +111,9 @@ class ChangeDiagnostics:
         new = {one.absolute: one.old.absolute if one.old else "" for one in came}
         brought = {one.absolute: words_of(one) for one in came}
         left: set[str] = set()
+        unknown: set[str] = set()
+        if any(one.absolute not in asked.texts for one in also):
+            tally.miss()  # of a file whose text nobody could show
         for answer in asked.answers:
             if not answer.complete and all(one.fresh for one in answer.reports):
                 tally.miss()  # of a server that does not look at all unsaved texts
@@ -131,12 +136,18 @@ class ChangeDiagnostics:
                     was = tuple(replace(one, path=report.path) for one in found)
                 elif report.path in before:
                     was = before[report.path].diagnostics
+                if was is None and any(one.severity == "error" for one in report.diagnostics):
+                    unknown.add(answer.server)
                 tally.add(report, was, only_new=self.servers.only_new(answer.server))
                 others = (some for path, some in brought.items() if path != report.path)
                 if blind and has_error_with(report, set().union(*others)):
                     tally.doubtful.add(report.path)
         tally.leave(len(left))
-        return [preview_of(one, proposed, self.servers.disk.turn) for one in asked.answers]
+        updates = [preview_of(one, proposed, self.servers.disk.turn) for one in asked.answers]
+        return [
+            replace(one, confirmed_by="none", message=_UNKNOWN) if one.server in unknown else one
+            for one in updates
+        ]
 
     def _emptied(self, going: Collection[WorkspacePath]) -> dict[str, str]:
         """The files that go, as empty ones: on the disk servers would find them; none that others find by its name."""
@@ -214,6 +225,8 @@ class ChangeDiagnostics:
             updates = _waited_for(unanswered, slow)
             return UpdateResult(updates, tuple(also), quick or not servers.indexed, done=done)
         servers.index.pace(asked.answers)
+        if any(one.absolute not in asked.texts for one in first):
+            tally.miss()
         # Others may have asked since the change was done; what they found was not there before.
         before = self._known_before(asked, done)
         self._ask_for_past(before, asked, [*paths, *first], deadline, repairs=rest is None)
