@@ -476,6 +476,32 @@ def test_whole_texts_that_one_agent_sends_take_back_what_it_sent_itself(tool: To
         assert (root / "a.txt").read_text() == content
 
 
+def test_who_alone_was_shown_a_file_may_take_back_what_it_wrote_whole(tool: Tool, root: Path):
+    tool("read_file", "a.txt")
+    tried, other = text(line_3="tried"), text(line_15="other")
+    assert not tool("write_file", "a.txt", content=tried).failed
+    answer = tool("write_file", "a.txt", content=other)
+    assert not answer.failed, answer.text
+    assert (root / "a.txt").read_text() == other
+    # If it was another agent's after all, which knew the text by another way, the answer has it.
+    assert "+tried" in answer.text.split("---")[1]
+
+
+@pytest.mark.parametrize("again", ["before", "between", "search"])
+def test_a_file_that_was_shown_twice_may_be_known_to_two_agents(tool: Tool, root: Path, again: str):
+    tool("read_file", "a.txt")
+    if again == "search":
+        tool("grep", ".", pattern="line 3")
+    elif again == "before":
+        tool("read_file", "a.txt")
+    tried = text(line_3="tried")
+    assert not tool("write_file", "a.txt", content=tried).failed
+    if again == "between":
+        tool("read_file", "a.txt")
+    assert tool("write_file", "a.txt", content=text(line_15="other")).code == "STALE_FILE"
+    assert (root / "a.txt").read_text() == tried
+
+
 @pytest.mark.parametrize("between", ["read", "edit", "person"])
 def test_what_another_agent_may_have_a_part_in_is_not_taken_back_by_whole_texts(
     tool: Tool, root: Path, between: str

@@ -562,7 +562,7 @@ class Draft:
         """The known texts of the files that the session may see, once the change is done."""
         known: dict[WorkspacePath, KnownText] = {}
         for path, written in self._written.items():
-            whole = replace(KnownText.of(written), sent=not self.session.shared)
+            whole = replace(KnownText.of(written), sole="" if self.session.shared else "sent")
             of = self._known.get(path, whole)
             if of is not None and path not in self._hidden:
                 known[path] = replace(of, revision=written.revision)

@@ -41,7 +41,7 @@ another one's change.
 _LONGEST: Final = 256 * 1024  # characters of a text that is kept beyond the process's end
 _DELAY: Final = 0.2  # seconds for which what is to be written down is gathered
 
-ChangedBy = Literal["sent", "own", "others", "read"]
+ChangedBy = Literal["sent", "alone", "own", "others", "read"]
 
 Span = tuple[int, int]
 """The characters ``[start, end)`` of a text."""
@@ -57,9 +57,10 @@ class KnownText:
         shown: The parts of the text that it was really shown or wrote, in order and apart; None
             for all of it.
         read: Whether any of it was shown by a tool that reads; if not, by diffs of changes alone.
-        sent: Whether it was sent as a whole, and not read since: only the agent that sent it has it.
+        sole: Where one agent of the session alone has it: ``sent`` if it was sent as a whole and not
+            read since, ``alone`` if it was shown once, as a whole and as the first of the file.
         older: Texts that it knew before, the newest first, and for each of them who has changed the
-            file since: one agent of the session, by whole texts (``sent``), only the session itself
+            file since: one agent of the session, by whole texts (as of ``sole``), only the session itself
             (``own``), others too, or others before all of it was read again (``read``).
     """
 
@@ -67,7 +68,7 @@ class KnownText:
     revision: Revision
     shown: tuple[Span, ...] | None = None
     read: bool = True
-    sent: bool = False
+    sole: Literal["", "sent", "alone"] = ""
     older: tuple[tuple[str, ChangedBy], ...] = ()
 
     @property
@@ -440,7 +441,7 @@ class KnownTextCache:
         known = self.last(session, document.path) if session.shared else self._known.get(key)
         if known is None or known.content is None or known.shown is not None:
             return False
-        if not known.read or known.sent:
+        if not known.read or known.sole:
             return False
         same = known.revision is document.revision or known.revision == document.revision
         same = same and all(by != "others" for _, by in known.older)
@@ -458,7 +459,8 @@ class KnownTextCache:
         before = self.last(session, path)
         with self._lock:
             if before is None:
-                known = fresh
+                alone = fresh.shown is None and fresh.read and not session.shared
+                known = replace(fresh, sole="alone" if alone else "")
             elif key in self._doubted:
                 # It was told that others may hold an earlier text, and has looked again.
                 self._doubted.discard(key)
@@ -534,9 +536,11 @@ def _after(before: KnownText, known: KnownText, *, own: bool) -> KnownText:
     """The known text with the earlier ones added."""
     if known.content is None or before.content is None:
         return known
-    older = before.older if known.sent else _marked(before.older, "sent", "own")
+    older = before.older
+    if not known.sole:
+        older = _marked(_marked(older, "sent", "own"), "alone", "own")
     if before.content != known.content:
-        by: ChangedBy = "others" if not own else "sent" if before.sent and known.sent else "own"
+        by: ChangedBy = "others" if not own else (known.sole and before.sole) or "own"
         older = ((before.content, by), *older)
         if not own:
             older = _marked(_marked(older, "own", "others"), "read", "others")

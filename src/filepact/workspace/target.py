@@ -410,7 +410,7 @@ def check_taken_back(target: Target, seen: KnownText, text: str) -> list[str]:
     """Refuse a whole text that was made from an earlier one, and would undo what came since.
 
     Returns:
-        A note where it does so after its author was shown all of it.
+        A note where it does so after its author was shown all of it, or has changed it alone.
 
     Raises:
         StaleFileError: It was.
@@ -420,11 +420,12 @@ def check_taken_back(target: Target, seen: KnownText, text: str) -> list[str]:
         return []
     earlier, changed_by = found
     name, revision = target.location.shown, existing(target).revision.short
-    told = changed_by == "read"
+    told = changed_by in ("read", "alone")
     diff = unified(earlier, seen.text, old_name=name, new_name=name)
     diff = cut_diff(diff, DIFF_IN_NOTE if told else DIFF_IN_ERROR)
     if told:
-        return [f"This takes back what somebody changed before you read {name}:\n{diff}"]
+        what = "somebody changed before you read" if changed_by == "read" else "was changed here of"
+        return [f"This takes back what {what} {name}:\n{diff}"]
     by = "you or another agent of your session changed" if changed_by == "own" else "was changed"
     raise StaleFileError(
         f"{name}: the new text was made from what the file held before, and would take "
