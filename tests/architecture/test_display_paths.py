@@ -89,7 +89,8 @@ def _names_for_it(function: ast.AST) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def spelling() -> tuple[Path, ...]:
     """The modules in which a path is spelt out."""
-    return tuple(path for path in MODULES if any(spelt_out(syntax(path))))
+    some = (path for path in MODULES if b".absolute" in path.read_bytes())
+    return tuple(path for path in some if any(spelt_out(syntax(path))))
 
 
 def test_a_path_is_spelt_out_for_messages_only(spelling: tuple[Path, ...]) -> None:

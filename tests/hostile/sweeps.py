@@ -52,6 +52,7 @@ _TESTS = (
     "packages/filepact-diagnostics/tests/lsp/test_whose_text.py",
     "packages/filepact-diagnostics/tests/semantic/test_races.py",
     "packages/filepact-diagnostics/tests/semantic/test_random_edits_through_the_door.py",
+    "packages/filepact-diagnostics/tests/semantic/test_refused_errors.py",
     "packages/filepact-hooks/tests/test_hook_faults.py",
     "tests/text/test_patch_properties.py",
     "tests/text/test_raw_bytes.py",

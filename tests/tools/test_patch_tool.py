@@ -246,7 +246,7 @@ def test_what_is_no_text_is_told_as_made_or_gone(tool: Tool):
 def test_files_that_are_too_large_to_be_edited_can_be_renamed_and_deleted(
     tool: Tool, root: Path, tmp_path: Path
 ):
-    (root / "big.log").write_bytes(b"line\n" * 2_100_000)
+    (root / "big.log").write_bytes((b"x" * 99 + b"\n") * 105_000)
     edit = "*** Update File: big.log\n{}@@\n-none\n+x\n"
     assert tool(patch=envelope(edit.format(""))).code == "FILE_TOO_LARGE"
     assert tool(patch=envelope(edit.format("*** Move to: x\n"))).failed

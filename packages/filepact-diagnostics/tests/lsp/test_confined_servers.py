@@ -120,10 +120,9 @@ def test_a_confined_server_tells_nothing_of_a_protected_file_or_of_one_outside(
 def test_unconfined_it_would(folder: Path, server: str) -> None:
     tree = Tree(folder, server)
     try:
-        found = "\n".join(said(tree, server))
+        assert any(SECRET in one or FIRST in one for one in said(tree, server))
     finally:
         tree.close()
-    assert SECRET in found or FIRST in found
 
 
 @pytest.mark.parametrize("server", ["clangd", "typescript"])

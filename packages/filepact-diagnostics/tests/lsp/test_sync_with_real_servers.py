@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SLOW = ("basedpyright", "clangd", "gopls", "filepact-csharp")
-"""Each start of these takes seconds, so every fifth case has to do, another for each; with LSP_ALL set it is all."""
+"""Each start of these takes seconds, so every eighth case has to do, others for each; with LSP_ALL set it is all."""
 
 
 @pytest.fixture(
@@ -186,8 +186,8 @@ STEPS = [
 def test_a_server_kept_in_step_says_what_a_new_one_says(
     tree: Tree, project: Project, step: Callable[[Tree, Project], None]
 ) -> None:
-    place = STEPS.index(step) + SLOW.index(project.server) if project.server in SLOW else 0
-    if place % 5 and "LSP_ALL" not in os.environ:
+    place = STEPS.index(step) + 2 * SLOW.index(project.server) if project.server in SLOW else 0
+    if place % 8 and "LSP_ALL" not in os.environ:
         pytest.skip("one of the cases of a slow server that are left to LSP_ALL=1")
     step(tree, project)
     # First while the others are as the server finds them, and then with all of them shown to it.

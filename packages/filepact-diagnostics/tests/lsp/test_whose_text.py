@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 MOMENT = 0.15
 LATE = 0.4
-SLOW = 5.0
-"""Seconds that a question waits; that a file takes to check, longer than that, and much longer."""
+SLOW = 2.0
+"""Seconds that a question waits; that a file takes to check, longer than that, and than all that are asked in a row."""
 
 PUSH: dict[str, Any] = {"kind": "push", "versions": False, "symbols": True}
 ALONE = {"unsaved": "alone", "unsaved_new": "alone"}

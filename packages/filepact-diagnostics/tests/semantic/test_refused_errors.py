@@ -12,6 +12,7 @@ from filepact.domain.operation import Actor, Approval, Session
 from filepact.errors import ProposalChangedError
 from filepact.tools.registry import CallContext
 from filepact.workspace.folders import MOST_APART
+from tests.hostile.sweeps import often
 from tests.servers.scene import AGENT, Scene
 
 if TYPE_CHECKING:
@@ -64,6 +65,9 @@ SERVERS = {
     "typescript-language-server": SCRIPT,
 }
 QUICK = ("ty", "typescript")
+ALL = [one if one in QUICK else pytest.param(one, marks=pytest.mark.slow) for one in SERVERS]
+EVERY = pytest.mark.parametrize("desk_of", ALL, indirect=True)
+"""Of a test that shows a verdict of its own with the others as well, of which each start takes a second and more."""
 
 
 class Desk:
@@ -127,9 +131,7 @@ class Desk:
         }
 
 
-@pytest.fixture(
-    params=[one if one in QUICK else pytest.param(one, marks=pytest.mark.slow) for one in SERVERS]
-)
+@pytest.fixture(params=often(QUICK, ALL))
 def desk_of(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[..., Desk]]:
     made: list[Desk] = []
 
@@ -142,6 +144,7 @@ def desk_of(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable
         one.scene.close()
 
 
+@EVERY
 def test_a_file_that_others_need_is_not_removed(desk_of: Callable[..., Desk]) -> None:
     desk = desk_of()
     before = desk.state()
@@ -237,6 +240,7 @@ def test_a_file_that_is_too_long_to_be_shown_to_servers_was_not_looked_at(
         assert not update.findings.complete
 
 
+@EVERY
 def test_a_file_gets_another_name_together_with_its_uses(desk_of: Callable[..., Desk]) -> None:
     desk = desk_of()
     use = desk.words.use.format("core")
@@ -256,6 +260,7 @@ def test_a_new_file_comes_together_with_what_uses_it(desk_of: Callable[..., Desk
     assert desk.lines(desk.name("use")) == use.splitlines()
 
 
+@EVERY
 def test_a_new_file_does_not_come_with_what_uses_it_wrongly(desk_of: Callable[..., Desk]) -> None:
     desk = desk_of()
     texts = {name: text for name, (_, text) in desk.state().items()}
@@ -310,6 +315,7 @@ def test_an_agent_takes_nothing_back_that_others_need_by_now_and_a_person_may(
     assert desk.lines(desk.name("use")) == use.splitlines()
 
 
+@EVERY
 def test_an_agent_takes_an_edit_back_where_errors_are_as_before_and_none_that_it_has_mended(
     desk_of: Callable[..., Desk],
 ) -> None:
@@ -360,6 +366,7 @@ def test_what_uses_a_file_by_its_other_name_is_not_broken(desk_of: Callable[...,
     assert desk.lines(desk.name("lib")) == desk.words.lib.splitlines()
 
 
+@EVERY
 @pytest.mark.parametrize("by", ["apart", "lib"])
 def test_who_writes_to_one_name_of_a_file_has_written_to_all(
     desk_of: Callable[..., Desk], by: str
