@@ -261,13 +261,9 @@ def _stamp(status: os.stat_result) -> _Stamp:
 
 
 def _pass_over(stream: BinaryIO, lines: int, feeds: array[int], check: Callable[[], None]) -> int:
-    """See `KnownLines.skip`; adds what it counts on its way.
+    """See `KnownLines.skip`, of at least one line; adds what it counts on its way.
 
-    Args:
-        stream: See there.
-        lines: How many, at least 1.
-        feeds: Of each whole step, from the first on: how many line feeds stand in it and before it.
-        check: See there.
+    ``feeds`` has of each whole step, from the first on, how many line feeds stand in it and before it.
     """
     at = bisect_left(feeds, lines)
     passed = feeds[at - 1] if at else 0

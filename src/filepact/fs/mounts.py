@@ -124,12 +124,7 @@ class RootMounts:
         return status.st_dev == self.device or not stat.S_ISDIR(status.st_mode)
 
     def check(self, descriptor: int, status: os.stat_result, path: str) -> None:
-        """Refuse what lies beyond the boundary; arguments as for `encloses`.
-
-        Args:
-            descriptor: See there.
-            status: See there.
-            path: How it is called in the message.
+        """Refuse what lies beyond the boundary; arguments as for `encloses`, and what the message calls it.
 
         Raises:
             PathBlockedError: It lies beyond.

@@ -404,13 +404,9 @@ def read_whole(
 
 
 def _read(descriptor: int, expected: int, limit: int, path: str) -> bytes:
-    """All bytes from the start, one more than the limit at most.
+    """All bytes from the start, one more than the limit at most; arguments as of `read_whole`.
 
-    Args:
-        descriptor: The file.
-        expected: Bytes that it should have: one more is asked for, so that a short answer is its end.
-        limit: See there.
-        path: Its name in errors.
+    One more than it should have is asked for, so that a short answer is its end.
     """
     try:
         data = os.pread(descriptor, expected + 1, 0)

@@ -163,15 +163,9 @@ class Root(RootReader):
         beside: str | None,
         expected: Revision | None = None,
     ) -> StagedChange | None:
-        """Stage one more name of a file that has, or had, several (hard links).
+        """Stage one more name of a file that has, or had, several (hard links); arguments as for `stage`.
 
-        Args:
-            path: Its canonical path.
-            other: The canonical path by which the file is found now, or where it is kept.
-            after: The state that it is to be in, and has to be in already.
-            token: As for `stage`.
-            beside: As for `stage`.
-            expected: As for `stage`.
+        The file is found by the canonical path ``other``, or kept there, and has to be in the state ``after`` already.
 
         Returns:
             None, and nothing is done, where that is another file by now, or the system joins no names.
@@ -536,12 +530,7 @@ class Root(RootReader):
     ) -> StagedChange:
         """Resume a change that another process applied and did not settle, to take it back.
 
-        Args:
-            path: Its canonical path.
-            before: What it was made from, which lies under the temporary name; None: nothing.
-            after: What it is in now; None: it has gone.
-            token: What the temporary name was made from.
-            beside: As for `stage`.
+        Arguments as for `stage`, and as of `staged.resume`.
 
         Raises:
             StaleFileError: There is nothing to be taken back.

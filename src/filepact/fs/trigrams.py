@@ -328,12 +328,7 @@ def read_files(
 
 
 def list_folders(folder: int, resolve: int, paths: Sequence[str]) -> Iterator[list[str] | None]:
-    """List folders.
-
-    Args:
-        folder: As for `read_files`.
-        resolve: As for `read_files`.
-        paths: The folders.
+    """List folders; arguments as for `read_files`.
 
     Yields:
         For each its names in any order; behind those of folders stands ``/``, behind those of links ``/@``, behind

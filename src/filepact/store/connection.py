@@ -291,13 +291,7 @@ class Database:
         durable: bool,
         meanwhile: Callable[[], None] | None = None,
     ) -> _Answer:
-        """As `filepact.store.transaction.Database`.
-
-        Args:
-            work: As there.
-            durable: As there.
-            meanwhile: What is done while the disk is waited for, once; it raises nothing.
-        """
+        """As `filepact.store.transaction.Database`; ``meanwhile`` is done once while the disk is waited for, and raises nothing."""
         # As `writing`, without what a generator costs: every change of a file comes here twice.
         with self._turn:
             try:

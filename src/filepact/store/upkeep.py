@@ -131,11 +131,7 @@ def account(
 ) -> JournalSummary:
     """A journal's account of its operations and of what is open; arguments as of `JournalSummary`.
 
-    Args:
-        tx: Where it is asked.
-        name: As there.
-        logged: The number of the record of an operation in the log that is here, in SQL.
-        drops: As there.
+    ``logged`` is the number of the record of an operation in the log that is here, in SQL.
     """
     from filepact.domain.audit import JournalSummary  # noqa: PLC0415 - only checks need it
 

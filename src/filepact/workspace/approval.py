@@ -159,11 +159,7 @@ class Approvals:
         return self._writer.shown(proposal.changes, versions, proposal.session).whole
 
     def check_unmoved(self, change_id: str, *, to_agent: bool = False) -> None:
-        """Refuse a proposal whose files have moved, as approving it would; nothing is done.
-
-        Args:
-            change_id: As for `Workspace.approve`.
-            to_agent: See there.
+        """Refuse a proposal whose files have moved, as `Workspace.approve` would; nothing is done.
 
         Raises:
             ProposalChangedError: What fits the files now waits under another id.

@@ -141,11 +141,7 @@ class ChangePolicy:
         return {path: one for path, one in found.items() if one is not None}
 
     def locate(self, path: WorkspacePath, coming: frozenset[WorkspacePath]) -> Location:
-        """The location of a change of a true name, which may lie in a folder that is yet to come.
-
-        Args:
-            path: The name.
-            coming: As of `ChangeSet.coming`, of all that changes together with it.
+        """The location of a change of a true name, which may lie in a folder that is yet to come, as of `ChangeSet.coming`.
 
         Raises:
             PathBlockedError: It leads outside, or a rule denies it.

@@ -214,9 +214,7 @@ class Draft:
                 f"the change has {len(paths):,} files, the limit is {MOST_FILES:,}",
                 hint="Send it in parts.",
             )
-        opener = FileReader(
-            *(self._judge, self._documents, self._seen, self.session), deadline=self.deadline
-        )
+        opener = FileReader(self._judge, self._documents, self._seen, self.session, self.deadline)
         targets, notes = opener.open_all(paths, there, itself, known, self._held, self._lock)
         self.notes += notes
         for target in targets.values():

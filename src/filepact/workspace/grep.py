@@ -281,15 +281,9 @@ class _Run:
         overlay: Callable[[str], bytes | None],
         progress: Callable[[int, str], None],
     ) -> None:
-        """Search files of which nothing is known.
+        """Search the files of a walk of which nothing is known; arguments as of `grep`.
 
-        Args:
-            entries: The walk that finds them.
-            root: Where they are.
-            select: Those of a folder that are wanted.
-            held: Those of which something else than the disk is searched.
-            overlay: See `grep`.
-            progress: See `grep`.
+        What ``select`` gives of a folder is wanted; of those ``held`` something else than the disk is searched.
         """
         query, waiting, step = self.query, list[str](), _FIRST_AHEAD
         read = partial(root.read_small, needs=query.needs, fold=not query.exact, odd=KEY_WORDS)
@@ -411,14 +405,7 @@ class _Run:
         read: Callable[[], bytes],
         known: KnownTexts | None = None,
     ) -> None:
-        """Search one file; a file that cannot be searched is noted.
-
-        Args:
-            path: The file.
-            overlay: See `grep`.
-            read: Reads it.
-            known: What is known of texts.
-        """
+        """Search one file, which ``read`` reads; a file that cannot be searched is noted."""
         try:
             newer = overlay(path)
             data = read() if newer is None else newer

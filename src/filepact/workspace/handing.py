@@ -152,11 +152,7 @@ class FileNames:
     ) -> StagedChange | None:
         """Stage that a name gets a file that has another name, or is kept; None where another file has to be made.
 
-        Args:
-            change: The change of the name.
-            token: As for `Root.stage`.
-            beside: The same.
-            kept: Where the file is, if it was removed; empty for nowhere.
+        Arguments as for `Root.stage`; ``kept`` is where the file is, if it was removed, and empty for nowhere.
         """
         root, path, after = self._root_of(change.path.root), change.path.path, change.after
         source, why = self._files.get(change.path, (None, ""))

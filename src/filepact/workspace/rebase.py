@@ -117,13 +117,8 @@ class Rebase:
     ) -> RebaseResult:
         """A change set fitted to what its locked files hold; arguments and errors as `fit`.
 
-        Args:
-            changes: See there.
-            hides: See there.
-            deadline: See there.
-            content: The bytes of its states, where the journal does not have them.
-            conflicts: See there.
-            among: What else is changed with them; what turns is for `turned` then.
+        The bytes of its states are those of ``content`` where the journal does not have them; ``among`` are what
+        else is changed with them, and what turns is for `turned` then.
         """
         return self.fit_all((changes,), hides, deadline, conflicts, content, among)
 
@@ -138,13 +133,8 @@ class Rebase:
     ) -> RebaseResult:
         """Change sets fitted one after the other, each to what the one before it leaves.
 
-        Args:
-            steps: The first names every file; the locks of all are held.
-            hides: As for `fit`, with its other arguments and errors.
-            deadline: The same.
-            conflicts: The same; such a file is left as it is, whatever the steps before made of it.
-            content: The same.
-            among: The same.
+        The first names every file, and the locks of all are held.  Other arguments and errors as for `fit`; a file
+        of ``conflicts`` is left as it is, whatever the steps before made of it.
         """
         began: dict[WorkspacePath, Document | None] = {}
         standing: dict[WorkspacePath, Document | None] = {}

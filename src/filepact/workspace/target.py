@@ -120,7 +120,6 @@ class FileReader:
         documents: Documents,
         seen: KnownTextCache,
         session: Session,
-        *,
         deadline: Deadline,
     ) -> None:
         self._authorizer = authorizer
