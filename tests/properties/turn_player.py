@@ -239,9 +239,7 @@ class Player:
                 self.late()
             elif by is not None and by.own and move.who == "agent":
                 self.write(by, move.line, turn)
-                # The server of our tools has a session of its own.
-                who = "person" if self.one.back == "--session" else agent
-                self.truth.look(self.place.root, who, when)
+                self.truth.look(self.place.root, agent, when)
             else:
                 if move.who == "agent" and runs and not self.ran and self.asks:
                     self.ran = _later_than_all(self.place.root)

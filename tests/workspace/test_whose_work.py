@@ -262,6 +262,25 @@ def test_what_somebody_moved_stays_and_is_named(
     assert (root / "other").read_text() == text
 
 
+@pytest.mark.parametrize(
+    ("session", "left"),
+    [("hooks", {"later"}), ("mcp", {"a", "sub"}), ("inner", {"a", "b", "later"})],
+)
+def test_a_session_goes_back_with_all_that_it_was_asked_for(
+    workspace: Workspace, root: Path, session: str, left: set[str]
+) -> None:
+    """Also what our own server did for it, or an agent that it started; either of these alone takes nothing along."""
+    at = {name: replace(ROBOT, id=name) for name in ("hooks", "inner", "mcp")}
+    for name in ("hooks", "inner"):
+        workspace.asked.turn(at[name], "do it")
+    write(workspace, at["hooks"], "a", "1\n")
+    write(workspace, at["mcp"], "b", "1\n")
+    write(workspace, at["inner"], "sub", "1\n")
+    write(workspace, replace(at["mcp"], turn=""), "later", "1\n")
+    workspace.undo_selected(ADA, Selection(session=at[session]))
+    assert {one.name for one in root.iterdir()} == left
+
+
 def test_what_was_moved_keeps_nothing_else_from_going_back(
     workspace: Workspace, root: Path
 ) -> None:

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from filepact.domain.permission_log import PermissionRecord
     from filepact.workspace.journal import JournalStore
 
-
 __all__ = [
     "NEWEST",
     "Place",
@@ -65,7 +64,6 @@ Turns = list[tuple["int | None", "list[Operation]"]]
 NEWEST: Final = "newest"
 """Instead of a turn's name: the newest of which anything is in force."""
 
-
 _NAMED: Final = 3  # turns that an error names, and files of an operation that stays
 _BESIDE: Final = 8  # operations that are named since they stay
 _FAR: Final = 200  # begins of turns that are looked at
@@ -88,7 +86,7 @@ class Selection:
     Attributes:
         ids: Ids of operations, or the beginnings of some: any of them.
         turn: A turn by its name, or the beginning of it; by a number, 1 for the newest; or `NEWEST`.
-        session: By this session, or another of its actor in the same conversation.
+        session: By this session, or another of its actor in the same conversation, or for what it was asked.
         agent: By agents of this name.
         since: Begun then or later, in seconds since the epoch.
         checkpoint: Done after this checkpoint of the first root was set, in that root.
@@ -210,18 +208,17 @@ def is_passing(operation: Operation) -> bool:
 
 def is_in_force(operation: Operation) -> bool:
     """Whether the operation is a change that can be taken back, and no noticed save."""
-    return (
-        operation.kind in ("change", "restore")
-        and not is_passing(operation)
-        and operation.was_done
-        and operation.undone_by is None
-    )
+    return _stands(operation) and not is_passing(operation)
+
+
+def _stands(operation: Operation) -> bool:
+    done = operation.kind in ("change", "restore") and operation.was_done
+    return done and operation.undone_by is None
 
 
 def is_left_to_name(operation: Operation) -> bool:
     """Whether the operation is in force, and passed by since nobody knows whose it is."""
-    done = operation.kind == "change" and operation.was_done and operation.undone_by is None
-    return done and operation.tool in _NOBODYS
+    return operation.kind == "change" and _stands(operation) and operation.tool in _NOBODYS
 
 
 def same_work(one: Operation, other: Operation) -> bool:
@@ -304,9 +301,9 @@ def _candidates(
     store: JournalStore, roots: Sequence[RootId], selection: Selection
 ) -> list[Operation]:
     turn = _turn_named(store, roots, selection) if selection.turn else ""
+    mates = None if selection.session is None else store.sessions(selection.session)
     if selection.ids:
         named = [store.operation(one) for one in dict.fromkeys(selection.ids)]
-        mates = None if selection.session is None else store.sessions(selection.session)
         return [
             one
             for one in {operation.id: operation for operation in named}.values()
@@ -315,11 +312,16 @@ def _candidates(
     inside, after = frozenset(roots), selection.place_in(store, roots)
     itself = after + 1 if selection.before else -1
     if turn or selection.session is not None:
-        of = store.operations(turn=turn or None, session=selection.session, limit=None)
+        some = [store.operations(turn=turn or None, session=selection.session, limit=None)]
+        if mates and not turn:
+            # What it was asked itself is whole, also where another session did some of it.
+            asked = {one.title: one.session.id for one in reversed(_begins(store, roots))}
+            own = [one for one, by in asked.items() if by in mates]
+            some += [store.operations(turn=one, limit=None) for one in own]
         # What a guard found as it began was done before its time.
         return [
             one
-            for one in of
+            for one in {one.id: one for of in some for one in of}.values()
             if one.seq > after
             and one.tool != UNOBSERVED
             and any(path.root in inside for path in one.changes.paths)
@@ -342,9 +344,7 @@ def left_by(
         one
         for one in _since(store, frozenset(roots), selection.since, after)
         if one.id not in named
-        and one.was_done
-        and one.undone_by is None
-        and one.kind in ("change", "restore")
+        and _stands(one)
         and (
             not selection.places
             or any(is_in(path, at) for path in one.changes.paths for at in selection.places)
@@ -458,10 +458,14 @@ def _begun(
 ) -> list[PermissionRecord]:
     """The begins of turns of the session and agent that are meant, oldest first."""
     mates = None if selection.session is None else store.sessions(selection.session)
-    every = (store.questions(root=root, limit=_FAR, kind="turns") for root in roots)
-    begun = sorted((one for some in every for one in some), key=lambda one: one.when)
-    begun = begun if mates is None else [one for one in begun if one.session.id in mates]
+    begun = [one for one in _begins(store, roots) if mates is None or one.session.id in mates]
     return [one for one in begun if selection.agent in ("", one.session.actor.name)]
+
+
+def _begins(store: JournalStore, roots: Sequence[RootId]) -> list[PermissionRecord]:
+    """The begins of turns, oldest first."""
+    every = (one for at in roots for one in store.questions(root=at, limit=_FAR, kind="turns"))
+    return sorted(every, key=lambda one: one.when)
 
 
 def left_beside(
@@ -479,8 +483,8 @@ def left_beside(
     agents = {one.session.agent for one in taken} - {""}
     found: list[Operation] = []
     beside = {f"{NOBODY} {one.session.id}" for one in taken}
-    told = (one for at in roots for one in store.questions(root=at, limit=_FAR, kind="turns"))
-    begun = min((one.when for one in told if one.title in turns), default=float("inf"))
+    told = (one.when for one in _begins(store, roots) if one.title in turns)
+    begun = next(told, float("inf"))
     for one in newest_first(store, frozenset(roots)):
         early = one.seq < first and one.session.id not in beside
         if early and one.created < begun:
@@ -491,7 +495,7 @@ def left_beside(
             if one.session.turn not in turns and one.seq > last and one.session.agent in agents:
                 found.clear()  # That was after the next turn had begun.
             continue
-        done = one.kind == "change" and one.was_done and one.undone_by is None
+        done = one.kind == "change" and _stands(one)
         own = any(one.session.agent.startswith(agent) for agent in agents)
         if done and one.id not in ids and (own or whose(one) == "nobody"):
             found.append(one)
