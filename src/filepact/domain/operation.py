@@ -21,6 +21,7 @@ __all__ = [
     "BY_NOBODY",
     "BY_SEVERAL",
     "CHECKED",
+    "CHECKED_PARTLY",
     "FROM_ELSEWHERE",
     "IN_PLACE",
     "NOBODY",
@@ -94,8 +95,10 @@ PARTLY: Final = "*"
 """Follows, in the target of an undo, the id of an operation of which some files were left."""
 
 CHECKED: Final = "checked for new errors"
+CHECKED_PARTLY: Final = "checked for new errors in part"
 UNCHECKED: Final = "not checked for new errors"
-"""What stands behind the rules of a proposal where new errors are not allowed; the latter is a rule."""
+"""What stands behind the rules of a proposal where new errors are not allowed; the last is a rule."""
+_SAID: Final = ("", CHECKED, CHECKED_PARTLY)
 PREVIEW_MODE: Final = "preview mode"
 """Stands for a rule where every change waits."""
 
@@ -235,19 +238,19 @@ class Proposal:
     @property
     def rules(self) -> tuple[str, ...]:
         """The names of the rules that want a person's word."""
-        return tuple(one for one in self.rule.split(", ") if one not in ("", CHECKED))
+        return tuple(one for one in self.rule.split(", ") if one not in _SAID)
 
     @staticmethod
     def asked_by(rules: list[str], judged: str) -> str:
         """The rules of a change, with what servers said to it behind them; empty if nobody is asked."""
         names = dict.fromkeys(one for some in rules for one in some.split(", "))
-        asking = [one for one in names if one not in ("", CHECKED, UNCHECKED)]
+        asking = [one for one in names if one not in (*_SAID, UNCHECKED)]
         return ", ".join(filter(None, [*asking, judged])) if asking else ""
 
     @property
     def unjudged(self) -> tuple[str, ...]:
         """The same, of other texts than those that servers were shown."""
-        was = {*self.rule.split(", ")} & {CHECKED, UNCHECKED}
+        was = {*self.rule.split(", ")} & {CHECKED, CHECKED_PARTLY, UNCHECKED}
         return (*(one for one in self.rules if one != UNCHECKED), *((UNCHECKED,) if was else ()))
 
     @property

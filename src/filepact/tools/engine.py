@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from filepact.domain.operation import Proposal, moment
-from filepact.errors import NoChangeError, NotFoundError
+from filepact.errors import FilepactError, NoChangeError, NotFoundError
 from filepact.tools.answers import CallResult, receipt_facts, render_receipt, repeated
 from filepact.tools.edit import edit_file, history, manage_files, write_file
 from filepact.tools.patch import patch_apply
@@ -104,6 +105,9 @@ class ChangeJudge(Protocol):
     ) -> str:
         """The receipt's line about diagnostics; empty where no server knows the files."""
 
+    def follow(self, changes: ChangeSet, versions: DocumentCache, session: Session) -> None:
+        """Have what servers find in a session's change, which others have done for it, told to it later."""
+
     def turn_summary(
         self,
         *,
@@ -155,10 +159,17 @@ class EngineEvents:
         return (*self._workspace.events(call.session), *late)
 
     def acknowledge(self, call: CallContext, news: Sequence[SessionEvent]) -> None:
-        """The caller was told these."""
+        """The caller was told these, and is told later what servers find in what was approved."""
         self._workspace.acknowledge(call.session, news)
-        if self._semantics is not None:
-            self._semantics.acknowledge(call.session.id, news)
+        if self._semantics is None:
+            return
+        self._semantics.acknowledge(call.session.id, news)
+        for one in news:
+            with suppress(FilepactError):
+                done = self._workspace.operation(one.key)
+                if done.state == "applied":
+                    versions = self._workspace.versions()
+                    self._semantics.follow(done.changes, versions, call.session)
 
     def _begin(self) -> None:
         """Have everything that a call reads from now on recorded when the call ends."""

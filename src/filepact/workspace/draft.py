@@ -90,7 +90,7 @@ class Draft:
         dry_run: Set by the tool: show, but do nothing.
         mode: Set by whoever has one of its own: what counts instead of the workspace's.
         notes: Sentences for the answer, such as how a text was placed.
-        judged: What language servers said to it, as `CHECKED` and `UNCHECKED` have it; empty for nothing.
+        judged: What language servers said to it, as `CHECKED` and the like have it; empty for nothing.
         surprises: Whether something of the change was not sent so, and its author should see the diff.
         deadline: Until when it may be worked on; what is begun to be written is finished.
         folders: Folders that are made, moved or removed with the files.

@@ -17,7 +17,7 @@ from filepact.workspace.audit import audited
 from filepact.workspace.authorizer import SessionPermissions
 from filepact.workspace.buffers import Buffers
 from filepact.workspace.commit import Committer
-from filepact.workspace.documents import Documents, EncodingSettings
+from filepact.workspace.documents import DocumentCache, Documents, EncodingSettings
 from filepact.workspace.draft import Draft
 from filepact.workspace.editors import BufferWriter, Editors
 from filepact.workspace.external import ExternalChanges
@@ -540,6 +540,10 @@ class Workspace:
     def operation(self, change_id: str) -> Operation:
         """One operation by its id or the beginning of it."""
         return self._store.operation(change_id)
+
+    def versions(self) -> DocumentCache:
+        """The states that changes of the journal name."""
+        return self._writer.versions()
 
     def diff(self, change: Operation | Proposal) -> str:
         """The unified diff of an operation or a proposal, as it was shown."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from filepact.domain.operation import CHECKED, UNCHECKED
+from filepact.domain.operation import CHECKED, CHECKED_PARTLY, UNCHECKED
 from filepact.errors import FilepactError, NewErrorsError, NotJudgedError
 from filepact.values import late_logger, replace
 from filepact.workspace.moves import whole_moves
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from filepact.domain.change import ChangeSet
+    from filepact.domain.operation import Session
     from filepact.tools.answers import CallContext
     from filepact.workspace.documents import DocumentCache
     from filepact.workspace.draft import Draft
@@ -75,6 +76,10 @@ class ServerJudge(SemanticWorkspace):
             rule, draft.judged = self._verdict(update, _WAY, draft.notes)
             if rule:
                 draft.require(rule)
+            may_see, changes = self._may_see(call.session), draft.changes.changes
+            hidden = [one.path for one in changes if not may_see(one.path)]
+            if any(self.claims(one.absolute) for one in hidden):
+                draft.judged = UNCHECKED  # A person is asked about it, and no server was.
         return update
 
     def check_undo(
@@ -126,6 +131,10 @@ class ServerJudge(SemanticWorkspace):
             return update
         self._refuse(update, errors, f"it was done as {receipt.operation} and taken back by {back}")
         return update
+
+    def follow(self, changes: ChangeSet, versions: DocumentCache, session: Session) -> None:
+        """Ask about a change that a person has approved, without waiting; a later answer tells of it."""
+        self.verify(changes, versions, session=session, seconds=0.0)
 
     def note_before(self, draft: Draft, call: CallContext) -> float | None:
         """Record diagnostics before a change for files whose diagnostics it makes unobtainable.
@@ -213,6 +222,7 @@ class ServerJudge(SemanticWorkspace):
             notes.append(f"Not checked for new errors: {_why(update) or 'no answer in time'}.")
         elif not findings.complete:
             notes.append("Checked for new errors only in part: not all files were looked at.")
+            return "", UNCHECKED if doubtful else CHECKED_PARTLY
         return "", UNCHECKED if doubtful else CHECKED
 
     def _refuse(

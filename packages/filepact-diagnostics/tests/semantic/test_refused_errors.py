@@ -420,3 +420,41 @@ def test_what_waits_for_a_person_was_judged_for_the_text_that_they_see(
     assert workspace.approving.granted.scope(moved) == "change"
     workspace.approve(moved.id, person)
     assert "n * 3" in desk.scene.get(lib)
+
+
+def test_the_errors_of_what_a_person_has_approved_are_told(desk_of: Callable[..., Desk]) -> None:
+    desk = desk_of(new_errors="allow")
+    workspace, core, use = desk.scene.workspace, desk.name("core"), desk.name("use")
+    workspace.mode = "preview"
+    waits = [
+        desk.call("write_file", path=use, content=desk.words.use.format("core")),
+        desk.call("write_file", path=core, content=desk.words.wrong),
+    ]
+    for one in waits:
+        assert one.receipt is not None
+        assert one.receipt["status"] == "pending"
+        workspace.approve(change_of(one), Approval(Actor("person", "somebody")))
+    told = desk.call("read_file", path=core)
+    assert told.text.count("was approved") == 2, told.text
+    said = desk.scene.semantics.turn_summary(session=AGENT)
+    assert use in said, said
+    assert use in desk.call("read_file", path=core).text
+
+
+def test_a_person_reads_what_of_a_change_no_server_was_asked_about(
+    desk_of: Callable[..., Desk],
+) -> None:
+    desk = desk_of(rules='[[ask]]\nname = "lib"\npaths = ["lib.*"]\nwhy = "it is"\n')
+    desk.scene.index_words()
+    # Its agent may not see the file, and so not hear what is wrong in it.
+    desk.call("write_file", path=desk.name("lib"), content=desk.words.wrong)
+    desk.scene.workspace.mode = "preview"
+    for number in range(160):
+        desk.scene.put(desk.name(f"many{number}"), desk.words.use.format("apart"))
+    text = desk.words.lib.replace("2", "3")
+    desk.call("write_file", path=desk.name("apart"), content=text)
+    said = {one.rule for one in desk.scene.workspace.pending()}
+    assert said == {
+        "project: lib, not checked for new errors",
+        "preview mode, checked for new errors in part",
+    }

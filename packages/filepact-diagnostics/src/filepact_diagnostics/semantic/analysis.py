@@ -352,7 +352,11 @@ class ChangeDiagnostics:
             max((each.seconds for each in asked.answers), default=0.0),
         )
         past = {one.absolute: one.before for one in self.changes if one.before is not None}
-        exact = all(one.kind == "changed" and one.absolute in past for one in self.changes)
+        # What has come since is shown empty, as what goes is.
+        come = (one for one in self.changes if one.kind == "created" and one.after is not None)
+        past |= {one.absolute: "" for one in come}
+        kinds = ("changed", "created")
+        exact = all(one.kind in kinds and one.absolute in past for one in self.changes)
         if unknown and exact and deadline.rest >= spent * _PAST_COSTS:
             wanted = [one for one in paths if one.absolute in unknown or one.absolute in past]
             earlier = self.servers.propose(past, wanted, deadline)
