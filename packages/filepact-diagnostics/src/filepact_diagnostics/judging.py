@@ -35,8 +35,10 @@ _WHOLE: Final = "a folder of so many files moves as one, and servers know some o
 _log = late_logger(__name__)
 
 
-def _judged(update: WorkspaceUpdate) -> bool:
-    """Whether no server has failed, or was too late, that can prove its answers."""
+def _judged(update: WorkspaceUpdate, *, whole: bool = False) -> bool:
+    """Whether no server has failed, or was too late, that can prove its answers; if `whole`, also about doubtful files."""
+    if whole and update.findings and update.findings.doubtful and update.findings.pending:
+        return False
     silent = [one for one in update.servers if not one.proven and one.message]
     return update.kind != "failed" and all(one.confirmed_by != "none" for one in silent)
 
@@ -105,32 +107,46 @@ class ServerJudge(SemanticWorkspace):
         call: CallContext,
         receipt: Receipt,
         checked: WorkspaceUpdate | None,
+        moved: bool = False,
     ) -> WorkspaceUpdate | None:
         """What servers find in a change that is done; None where they could foresee it.
 
-        What comes and goes they see on the disk alone.  If it has brought errors, it is taken back.
+        What comes and goes they see on the disk alone, and what others have written meanwhile, which is
+        known already if `moved`.  If it has brought errors, it is taken back.
 
         Raises:
             NewErrorsError: It has brought errors, and was taken back.
             NotJudgedError: Only this could tell, no server has answered in time, and it was taken back.
         """
-        foreseen = all(one.before and one.after for one in changes.changes)
-        if foreseen or checked is None or receipt.status != "applied" or self.new_errors != "deny":
+        if checked is None or receipt.status != "applied" or self.new_errors != "deny":
             return None
         seconds = min(max(call.deadline.left / 2, self.budget), _LONGEST)
-        ask = partial(self.verify, session=call.session, cancelled=call.cancelled, patient=True)
-        update = ask(changes, versions, seconds=seconds)
-        errors, doubtful = _errors(update), checked.findings and checked.findings.doubtful
-        if not errors and (_judged(update) or not doubtful):
-            return update
+        # Of calls that were judged at once, each without the others, the second look sees the first's.
+        held = self._confirming.acquire(timeout=seconds)
+        try:
+            moved = moved or self.moved(changes, checked.turn)
+            doubtful = moved or (checked.findings and checked.findings.doubtful)
+            if not doubtful and all(one.before and one.after for one in changes.changes):
+                return None
+            ask = partial(self.verify, session=call.session, cancelled=call.cancelled, patient=True)
+            update = ask(changes, versions, seconds=seconds)
+            if _errors(update) or (doubtful and not _judged(update, whole=True)):
+                self._take_back(update, call, receipt)
+        finally:
+            if held:
+                self._confirming.release()
+        return update
+
+    def _take_back(self, update: WorkspaceUpdate, call: CallContext, receipt: Receipt) -> None:
+        """Take back what was done and may not be; it stays where others have gone on from it."""
         try:
             again = replace(call.session, change="", request="")
             back = self._workspace.undo(again, receipt.operation).operation
         except FilepactError as error:
             _log.warning("%s brought errors and stays: %s", receipt.operation, error.message)
-            return update
-        self._refuse(update, errors, f"it was done as {receipt.operation} and taken back by {back}")
-        return update
+            return
+        done = f"it was done as {receipt.operation} and taken back by {back}"
+        self._refuse(update, _errors(update), done, whole=True)
 
     def follow(self, changes: ChangeSet, versions: DocumentCache, session: Session) -> None:
         """Ask about a change that a person has approved, without waiting; a later answer tells of it."""
@@ -142,15 +158,15 @@ class ServerJudge(SemanticWorkspace):
         Returns:
             How many seconds are left for following it; None for all that are allowed.
         """
-        there = all(one.before and one.after for one in draft.changes.changes)
-        if draft.dry_run or draft.asks or there:  # Such a text can be shown to servers again.
+        if draft.dry_run or draft.asks:
             return None
         return self.baseline(
             draft.changes,
             draft.versions,
             session=call.session,
-            seconds=call.deadline.left / 2,
+            seconds=min(call.deadline.left / 2, _LONGEST),
             cancelled=call.cancelled,
+            patient=self.new_errors == "deny",
         )
 
     def report(
@@ -174,14 +190,19 @@ class ServerJudge(SemanticWorkspace):
             return self.line(checked, session=call.session)
         if receipt.status != "applied":
             return ""
-        update = self.confirm(draft.changes, draft.versions, call, receipt, checked) or self.verify(
-            draft.changes,
-            draft.versions,
-            session=call.session,
-            seconds=min(self.budget if seconds is None else seconds, call.deadline.left),
-            cancelled=call.cancelled,
-            brief=True,
-        )
+        update = self.confirm(draft.changes, draft.versions, call, receipt, checked)
+        if update is None:
+            update = self.verify(
+                draft.changes,
+                draft.versions,
+                session=call.session,
+                seconds=min(self.budget if seconds is None else seconds, call.deadline.left),
+                cancelled=call.cancelled,
+                brief=True,
+            )
+            if _errors(update):
+                others = self.confirm(draft.changes, draft.versions, call, receipt, checked, True)
+                update = others or update
         return self.line(update, session=call.session)
 
     def _judge(
@@ -215,7 +236,7 @@ class ServerJudge(SemanticWorkspace):
         elif errors:
             notes.append(f"It would bring new errors:\n{self.list_diagnostics(errors)}")
             return NEW_ERRORS_RULE, ""
-        if update.kind == "none":
+        if update.kind == "none" and not doubtful:
             return "", ""
         if findings is None or any(not one.proven for one in update.servers):
             doubtful = frozenset({""})
@@ -226,14 +247,20 @@ class ServerJudge(SemanticWorkspace):
         return "", UNCHECKED if doubtful else CHECKED
 
     def _refuse(
-        self, update: WorkspaceUpdate, errors: Sequence[Diagnostic], done: str, way: str = _WAY
+        self,
+        update: WorkspaceUpdate,
+        errors: Sequence[Diagnostic],
+        done: str,
+        way: str = _WAY,
+        *,
+        whole: bool = False,
     ) -> None:
         """Refuse a change that brings errors, or of which that is not known."""
         if errors:
             count = f"{len(errors)} new {'error' if len(errors) == 1 else 'errors'}"
             said = f"the change would bring {count}, {done}:\n{self.list_diagnostics(errors)}"
             raise NewErrorsError(said, hint=way, errors=len(errors))
-        if not _judged(update) and update.kind != "none":
+        if not _judged(update, whole=whole) and (whole or update.kind != "none"):
             raise NotJudgedError(
                 f"it is not known whether the change brings new errors, {done}: {_why(update)}",
                 hint="Send it again in a moment, as the server goes on, or in parts. If it stays so, the person can set "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from typing import TYPE_CHECKING
 
@@ -135,5 +136,25 @@ def test_a_generated_client_within_packages_is_seen(tmp_path: Path) -> None:
         text = "export declare const A: number;\nexport declare const B: number;\n"
         scene.put("node_modules/.prisma/client/index.d.ts", text)
         assert wrong(scene, "a.ts") == []
+    finally:
+        scene.close()
+
+
+@pytest.mark.parametrize("place", ["compile_flags.txt", "build/compile_commands.json"])
+def test_flags_that_another_program_writes_count_at_once(place: str, tmp_path: Path) -> None:
+    files = {".gitignore": "/build/\n", "a.c": "int a(void) { return ANSWER; }\n"}
+
+    def flags(root: Path, flag: str) -> str:
+        unit = {"directory": str(root), "file": "a.c", "arguments": ["cc", *flag.split(), "a.c"]}
+        return json.dumps([unit]) if place.endswith(".json") else f"{flag}\n"
+
+    scene = Scene(tmp_path, ["clangd"], files)
+    scene.put(place, flags(scene.root, "-DOTHER=1"))
+    try:
+        assert wrong(scene, "a.c") == [1]
+        scene.put(place, flags(scene.root, "-DANSWER=42"))
+        assert wrong(scene, "a.c") == []
+        (scene.root / place).unlink()
+        assert wrong(scene, "a.c") == [1]
     finally:
         scene.close()

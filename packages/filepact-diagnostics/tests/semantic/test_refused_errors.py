@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import pytest
@@ -282,6 +284,32 @@ def test_a_new_file_does_not_come_where_what_lacked_it_then_has_other_errors(
     assert not made.failed, made.text
 
 
+def test_two_calls_that_are_judged_without_each_other_do_not_break_a_project_together(
+    desk_of: Callable[..., Desk], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk, both = desk_of(), Barrier(2)
+    desk.scene.put(desk.name("use"), "\n")
+    check = desk.scene.semantics.check
+    uses = desk.words.use.format("lib")
+
+    def meanwhile(*call: Any) -> Any:
+        found = check(*call)
+        both.wait()
+        return found
+
+    monkeypatch.setattr(desk.scene.semantics, "check", meanwhile)
+    with ThreadPoolExecutor(2) as threads:
+        texts = {desk.name("lib"): desk.words.wrong, desk.name("use"): uses}
+        calls = [
+            threads.submit(desk.call, "write_file", path=path, content=text)
+            for path, text in texts.items()
+        ]
+        done = [one.result() for one in calls]
+    assert sorted(one.code or "" for one in done) == ["", "NEW_ERRORS"], [one.text for one in done]
+    now = [desk.scene.get(name) == text for name, text in texts.items()]
+    assert now == [not one.failed for one in done]
+
+
 # -- what goes back --------------------------------------------------------------------------------
 
 
@@ -458,3 +486,57 @@ def test_a_person_reads_what_of_a_change_no_server_was_asked_about(
         "project: lib, not checked for new errors",
         "preview mode, checked for new errors in part",
     }
+
+
+# -- what servers read and do not know -------------------------------------------------------------
+
+READ = {
+    "typescript": (
+        {
+            "tsconfig.json": '{"extends": "./settings/base.json"}\n',
+            "settings/base.json": '{"compilerOptions": {"strict": true, "noImplicitAny": false, "module": "esnext",'
+            ' "moduleResolution": "bundler", "resolveJsonModule": true, "target": "es2022"}}\n',
+            "src/use.ts": 'import data from "./data.json";\nexport const port: number = data.port;\n',
+            "src/loose.ts": "export function same(one) {\n  return one;\n}\n",
+            "src/data.json": '{"port": 80}\n',
+        },
+        ("src/data.json", "80", '"80"', "src/use.ts"),
+        ("settings/base.json", '"noImplicitAny": false', '"noImplicitAny": true', "src/loose.ts"),
+    ),
+    "clangd": (
+        {
+            "use.c": '#include "table.def"\nint use(void) { return FIRST; }\n',
+            "table.def": "enum { FIRST = 1 };\n",
+        },
+        ("table.def", "FIRST", "SECOND", "use.c"),
+    ),
+}
+
+
+@pytest.mark.parametrize("server", READ)
+def test_what_sources_read_and_what_says_how_they_are_read_does_not_break_them(
+    server: str, tmp_path: Path
+) -> None:
+    files, *changes = READ[server]
+    scene = Scene(tmp_path, [server], files, new_errors="deny")
+    try:
+        toolbox = open_toolbox(scene.workspace, semantics=scene.semantics, own=True, seconds=60.0)
+
+        def call(tool: str, **arguments: Any) -> CallResult:
+            return toolbox.call(tool, arguments, CallContext(AGENT))
+
+        for path, old, new, broken in changes:
+            edit = {"path": path, "old_string": old, "new_string": new}
+            # What is found after the first is not what was there before the second.
+            for _ in range(2):
+                refused = call("edit_file", **edit)
+                assert (refused.code, broken in refused.text) == ("NEW_ERRORS", True), refused.text
+                assert scene.get(path) == files[path]
+        path, _, _, broken = changes[0]
+        for action in ({"action": "delete"}, {"action": "move", "to": f"{path}.old"}):
+            refused = call("manage_files", path=path, **action)
+            assert (refused.code, broken in refused.text) == ("NEW_ERRORS", True), refused.text
+        both = f"--- a/{path}\n+++ b/{path}\n@@ -1 +1 @@\n-{files[path]}+{files[path][:-1]} \n"
+        assert not (done := call("patch_apply", patch=both)).failed, done.text
+    finally:
+        scene.close()

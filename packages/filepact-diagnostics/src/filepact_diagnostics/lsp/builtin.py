@@ -225,6 +225,8 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
         "diagnostics": "push",
         "probe": "sync",
         "includes": [".h", ".hh", ".hpp", ".hxx", ".ipp", ".inl"],
+        # It looks at them again only after seconds, and then gives open texts no second look.
+        "steered": ["compile_flags.txt", "compile_commands.json", ".clangd"],
         "endings": [" (fix available)", " (fixes available)"],
         "first": 20,
         "sync": {

@@ -293,6 +293,8 @@ class SyncProtocol:
         """
         found = _Collected()
         for change in changes:
+            names = {posixpath.basename(one) for one in (change.path, change.old_path)}
+            found.result.restart |= not names.isdisjoint(self._spec.steered)
             if change.kind in ("deleted", "renamed"):
                 self._leave(change.old_path or change.path, found)
             if change.kind != "deleted":

@@ -166,6 +166,7 @@ class ServerSpec:
         includes: Endings of texts that others include.  What it finds in a file depends then on no
             others but those that the text includes by name, and that these include; an option may
             include a text with such an ending that nobody names.
+        steered: Names of files that say how it reads others, and whose change only a new start shows it.
         configured: What lies in a project that has settings for it, so that it is used before
             others: a file's name, and after a blank what stands in it.
     """
@@ -200,6 +201,7 @@ class ServerSpec:
     configured: tuple[str, ...] = ()
     dependents: str = ""
     includes: tuple[str, ...] = ()
+    steered: tuple[str, ...] = ()
     _named: bool = False
 
     @property
@@ -370,6 +372,7 @@ def _server(table: _Table, old: ServerSpec | None, *, named: bool, sound: bool) 
         table.words("configured", old.configured),
         table.text("dependents", old.dependents),
         table.words("includes", old.includes),
+        table.words("steered", old.steered),
         named,
     )
     sync.finish()

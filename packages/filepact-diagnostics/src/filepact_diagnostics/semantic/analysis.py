@@ -71,8 +71,8 @@ class ChangeDiagnostics:
 
     @property
     def concerns_servers(self) -> bool:
-        """Whether a server knows one of the files."""
-        return any(
+        """Whether a server knows one of the files, or sources that read it."""
+        return bool(self.servers.readers(self.changes)) or any(
             self.servers.claimed(path.absolute)
             for one in self.changes
             for path in (one.path, one.old)
@@ -91,6 +91,7 @@ class ChangeDiagnostics:
         """Preview the change: the diagnostics if it were done."""
         gone = [one.old or one.path for one in self.changes if one.old or one.kind == "deleted"]
         going = {path.absolute: path for path in gone if self.may_see(path)}
+        tally.doubtful |= {one.absolute for one in self.servers.readers(self.changes)}
         proposed = self._emptied(going.values()) | {
             one.absolute: one.after
             for one in self.changes
@@ -162,7 +163,9 @@ class ChangeDiagnostics:
         Afterwards they could not be obtained: an earlier text can be shown to servers again, a file
         that is not on the disk cannot.
         """
-        if all(one.kind == "changed" for one in self.changes) or not self.concerns_servers:
+        readers = self.servers.readers(self.changes)
+        foreseen = all(one.kind == "changed" for one in self.changes)
+        if not readers and (foreseen or not self.concerns_servers):
             return
         there = [
             path
@@ -171,10 +174,10 @@ class ChangeDiagnostics:
             if one.before is not None and self.may_see(path)
         ]
         if self.servers.disk.started:
-            self.servers.baseline(
-                [*there, *self._dependents(DiagnosticsSummary("dependents"), deadline)[0]],
-                deadline,
-            )
+            also, _ = self._dependents(DiagnosticsSummary("dependents"), deadline)
+            # What was found earlier in readers need not be so since what they read has changed.
+            ask = self.servers.report if readers else self.servers.baseline
+            ask([*there, *also], deadline)
 
     # -- afterwards -----------------------------------------------------------------------
 
@@ -196,6 +199,7 @@ class ChangeDiagnostics:
                 is.  Of a receipt, which waits for no server that was too late the last times.
         """
         servers = self.servers
+        tally.doubtful |= {one.absolute for one in servers.readers(self.changes)}
         done = servers.disk.given(self.changes)
         paths = self.visible_paths
         quick = rest is not None and not deadline.patient
@@ -217,6 +221,7 @@ class ChangeDiagnostics:
         asked = servers.ask(paths or witness, first, deadline, rest=rest, slow=slow)
         if not asked.answers:
             tally.miss()
+            tally.leave(len(also))
             unanswered = self._unanswered("pending", asked.reason)
             for each in unanswered if rest is not None and not deadline.cancelled() else ():
                 servers.record_timeliness(
@@ -357,6 +362,7 @@ class ChangeDiagnostics:
         past |= {one.absolute: "" for one in come}
         kinds = ("changed", "created")
         exact = all(one.kind in kinds and one.absolute in past for one in self.changes)
+        exact = exact and not self.servers.readers(self.changes)
         if unknown and exact and deadline.rest >= spent * _PAST_COSTS:
             wanted = [one for one in paths if one.absolute in unknown or one.absolute in past]
             earlier = self.servers.propose(past, wanted, deadline)

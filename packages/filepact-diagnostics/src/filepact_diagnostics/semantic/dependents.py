@@ -28,7 +28,7 @@ from filepact_diagnostics.semantic.changed_names import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from filepact.domain.document import RootId
     from filepact.workspace.external_files import ExternalFiles
@@ -229,16 +229,28 @@ class DependentIndex:
             None where others may be concerned: a server looks at more than what is included, or none
             names a text that an option may include.
         """
+        changed = set(paths)
+        found = self.naming(changed, most) if all(endings) else {}
+        unnamed = not found and any(path.endswith(one) for path in changed for one in endings)
+        return None if unnamed or not all(endings) else found
+
+    def naming(self, paths: Collection[str], most: int) -> dict[str, None]:
+        """Files whose texts hold the names of others, or of those that do.
+
+        Args:
+            paths: The others, beneath the root.
+            most: After how many no more are looked for.
+        """
         found: dict[str, None] = {}
-        changed = new = set(paths)
-        while new and len(found) <= most and all(endings):
+        new = set(paths)
+        while new and len(found) <= most:
             names = {basename(path) for path in new}
             hashes = [list(map(_hash, _WORD.findall(name))) for name in names]
             with self._lock:
                 holding = [
                     path
                     for path, (_, words) in self._words.items()
-                    if path not in changed
+                    if path not in paths
                     and path not in found
                     and any(all(_has(words, one) for one in some) for some in hashes)
                 ]
@@ -249,8 +261,7 @@ class DependentIndex:
                 if one and any(name in (one.text or "") for name in names)
             }
             found |= dict.fromkeys(sorted(new))
-        unnamed = not found and any(path.endswith(one) for path in changed for one in endings)
-        return None if unnamed or not all(endings) else found
+        return found
 
     # -- what a server knows --------------------------------------------------------------
 

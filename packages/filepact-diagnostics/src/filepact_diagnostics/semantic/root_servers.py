@@ -12,12 +12,12 @@ from concurrent.futures import CancelledError
 from concurrent.futures import TimeoutError as NotYetError
 from contextlib import suppress
 from itertools import islice
-from posixpath import splitext
+from posixpath import basename, splitext
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from filepact.domain.document import WorkspacePath
 from filepact.errors import FilepactError
-from filepact.values import dataclass, replace
+from filepact.values import dataclass, late_regex, replace
 from filepact_diagnostics.lsp.diagnostics import DiagnosticsHistory, FileDiagnostics
 from filepact_diagnostics.lsp.features import DependentsQuery, SymbolReferencesQuery
 from filepact_diagnostics.semantic.changed_names import changed_texts, names_of_changes
@@ -59,6 +59,10 @@ _FLOWS_SECONDS: Final = 1.0
 """The share of the time for which texts are read for names that types flow on with, and the most."""
 _SETTINGS: Final = (".json", ".jsonc", ".toml", ".mod", ".work", ".ini", ".cfg")
 """Endings of files that say what others mean, or are used by them, and have servers of their own."""
+_STEERING: Final = late_regex(
+    r"(ts|js)config[\w.-]*\.json|pyrightconfig\.json|package\.json|(pyproject|ty|Cargo)\.toml|setup\.cfg"
+    r"|go\.(mod|work)|compile_flags\.txt|compile_commands\.json|\.clangd"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +125,11 @@ class RootServers:
 
     def __init__(self, root: RootId, files: ExternalFiles, pool: ServerPool) -> None:
         self.root = root
-        self.disk = DiskSync(root, files, pool, self.claimed)
+        self.disk = DiskSync(root, files, pool, self._reads)
         self._raw = files
         self._pool = pool
         self.index = DependentIndex(root, files, self.claimed)
+        self._steered = {name for one in pool.servers for name in one.steered}
         self._only_new = {one.name for one in pool.servers if one.only_new}
         self._alone = {one.name for one in pool.servers if one.sync.unsaved == "alone"}
         self.blind = {one.name for one in pool.servers if one.sync.unsaved_new == "nothing"}
@@ -174,6 +179,10 @@ class RootServers:
     def claimed(self, path: str) -> bool:
         """Whether an installed server knows a file, which need not exist."""
         return bool(self._pool.servers_for(self.root, path))
+
+    def _reads(self, path: str) -> bool:
+        """Whether a server has read a file, as a source, or as what says how it reads others."""
+        return basename(path) in self._steered or self.claimed(path)
 
     def only_new(self, server: str) -> bool:
         """Whether only differences between a server's lists mean something."""
@@ -271,10 +280,12 @@ class RootServers:
         paths = [one for each in changes for one in (each.path, each.old) if one is not None]
         across = {server for path in paths for server in self.looking_across(path)}
         files = self.disk.files
-        if not across:
+        readers = [] if across else self.readers(changes)
+        if not across and not readers:
             typed = all(self._is_typed(path.absolute) for path in paths)
             settings = any(path.path.endswith(_SETTINGS) for path in paths)
             return [], typed and not (settings and self._looks_across(files))
+        across = across.union(*map(self.looking_across, readers))
         most = self.index.wanted(behind=deadline.patient and not quick)
         told = self._told_dependents(changes, deadline, quick=quick)
         if told is not None:
@@ -282,7 +293,11 @@ class RootServers:
         self.index.learn(files, _INDEXING)
         changed = {path.path for path in paths}
         endings = [one.includes for one in self._pool.servers if one.name in across]
-        ranked = self.index.including(changed, endings, most)
+        ranked = (
+            dict.fromkeys(one.path for one in readers)
+            if readers
+            else self.index.including(changed, endings, most)
+        )
         if ranked is None:
             used = [] if quick else self._used_in(across, changes, deadline)
             ranked = dict.fromkeys(name for name in used if name not in changed)
@@ -296,6 +311,38 @@ class RootServers:
         if len(found) <= most:
             return found, self.disk.complete
         return [path for path in found[:most] if path.path in ranked], False
+
+    def readers(self, changes: Sequence[TextChange]) -> list[WorkspacePath]:
+        """Sources that may be read otherwise because of changed files that no server of sources knows.
+
+        These name such a file, as what they include or import; where it says how sources are read,
+        all are meant.  Servers see it on the disk alone.
+        """
+        paths = {path for each in changes for path in (each.path, each.old) if path is not None}
+        names = {path.path for path in paths if not self.looking_across(path)}
+        if not names:
+            return []
+        self.disk.begin()
+        files = self.disk.files
+        if not self._looks_across(files):
+            return []
+        self.index.learn(files, _INDEXING)
+        most = self.index.wanted(behind=True)
+        found = dict.fromkeys(self.index.naming(names, most))
+        if self._steer(names):
+            found |= dict.fromkeys(name for name, _ in files)
+        every = (WorkspacePath(self.root, name) for name in found if name not in names)
+        return list(islice((one for one in every if self.looking_across(one)), most))
+
+    def _steer(self, names: Iterable[str]) -> bool:
+        """Whether a file says how sources are read: by its name, or named by one that does."""
+        bases = {basename(name) for name in names}
+        if any(map(_STEERING.fullmatch, bases)):
+            return True
+        bases = {base for base in bases if base.endswith(_SETTINGS)}
+        above = (name for name, _ in self.disk.files if _STEERING.fullmatch(basename(name)))
+        texts = (self._raw.take(WorkspacePath(self.root, name)) for name in above if bases)
+        return any(one and any(base in (one.text or "") for base in bases) for one in texts)
 
     def _is_typed(self, path: str) -> bool:
         """Whether a server looks at a file for more than its form."""

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 import time
+from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 from filepact.domain.document import WorkspacePath
 from filepact.errors import FilepactError, NotFoundError
-from filepact.values import late_logger
+from filepact.values import late_logger, replace
 from filepact_diagnostics.semantic import receipt_lines
 from filepact_diagnostics.semantic.analysis import ChangeDiagnostics, UpdateResult, by_every_name
 from filepact_diagnostics.semantic.later import PendingDiagnostics
@@ -102,6 +103,7 @@ class SemanticWorkspace:
         }
         self._deferred = PendingDiagnostics(self._late)
         self._told: dict[str, set[str]] = {}
+        self._confirming = Lock()
 
     def close(self) -> None:
         """End all servers."""
@@ -150,7 +152,7 @@ class SemanticWorkspace:
             cancelled: Asked now and then; true ends it.
             patient: Whether servers that are starting are waited for.
         """
-        deadline = self._deadline(seconds, cancelled, patient=patient)
+        deadline, turn = self._deadline(seconds, cancelled, patient=patient), self._turn
         tally, servers, message = DiagnosticsSummary("dependents"), list[ServerUpdate](), ""
         try:
             for analysis in self._analyses(changes, versions, session):
@@ -162,7 +164,25 @@ class SemanticWorkspace:
                 servers += analysis.preview(tally, deadline)
         except Exception as error:  # noqa: BLE001 - nothing here may end a change
             return self._failed(error)
-        return combine(servers, tally.findings(), self._membership(changes), message)
+        update = combine(servers, tally.findings(), self._membership(changes), message)
+        return replace(update, turn=turn)
+
+    def moved(self, changes: ChangeSet, turn: int) -> bool:
+        """Whether others have written since a turn what servers know; they are told.
+
+        Args:
+            changes: What was done, and is not meant.
+            turn: Of `WorkspaceUpdate`.
+        """
+        if self._turn != turn:
+            return True
+        own = {one.path.absolute for one in changes.changes}
+        told = (one.path for each in self._servers.values() for one in each.disk.catch_up())
+        return any(self.claims(path) for path in told if path not in own)
+
+    @property
+    def _turn(self) -> int:
+        return sum(one.disk.turn for one in self._servers.values())
 
     def baseline(
         self,
@@ -172,6 +192,7 @@ class SemanticWorkspace:
         session: Session,
         seconds: float = math.inf,
         cancelled: Callable[[], bool] = lambda: False,
+        patient: bool = False,
     ) -> float:
         """Record what is found before files come or go; afterwards it could not be asked.
 
@@ -182,7 +203,9 @@ class SemanticWorkspace:
             How many seconds of the budget are left for verifying the change; half of it at least.
         """
         began = time.monotonic()
-        deadline = self._deadline(min(self.budget / 2, seconds), cancelled)
+        deadline = self._deadline(
+            seconds if patient else min(self.budget / 2, seconds), cancelled, patient=patient
+        )
         try:
             for analysis in self._analyses(changes, versions, session):
                 analysis.baseline(deadline)
@@ -193,7 +216,9 @@ class SemanticWorkspace:
     def concerns(self, changes: ChangeSet) -> bool:
         """Whether servers know a file of a change, or run and have to be told of it."""
         return self.mode != "off" and any(
-            servers.disk.started or servers.claimed(change.path.absolute)
+            self.new_errors != "allow"
+            or servers.disk.started
+            or servers.claimed(change.path.absolute)
             for change in changes.changes
             if (servers := self._servers.get(change.path.root)) is not None
         )
@@ -420,7 +445,7 @@ class SemanticWorkspace:
             PathBlockedError: A root is no longer there.
         """
         roots = list(self._servers.values()) if self.mode != "off" else []
-        before, reason = sum(one.disk.turn for one in roots), ""
+        before, reason = self._turn, ""
         known: dict[str, bool] = {}
         for servers in roots:
             if force and servers.disk.started:
@@ -434,8 +459,7 @@ class SemanticWorkspace:
             known |= {one.path: servers.claimed(one.path) for one in servers.disk.catch_up()}
         updated = tuple(path for path, claimed in known.items() if claimed)
         skipped = tuple(path for path, claimed in known.items() if not claimed)
-        after = sum(one.disk.turn for one in roots)
-        return SyncResult(updated, skipped, len(known), before, after, bool(reason), reason)
+        return SyncResult(updated, skipped, len(known), before, self._turn, bool(reason), reason)
 
     # -- the workspace --------------------------------------------------------------------
 

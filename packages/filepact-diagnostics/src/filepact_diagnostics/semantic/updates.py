@@ -237,6 +237,7 @@ class WorkspaceUpdate:
         message: What a reader should know; None when there is nothing.
         servers: One by one.
         findings: What they find; None where nothing is known.
+        turn: How much they had been told when they were asked, of a preview; see `SemanticWorkspace.moved`.
     """
 
     kind: Kind
@@ -246,6 +247,7 @@ class WorkspaceUpdate:
     message: str | None = None
     servers: tuple[ServerUpdate, ...] = ()
     findings: UpdateDiagnostics | None = None
+    turn: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,7 +360,7 @@ class DiagnosticsSummary:
 
     def findings(self) -> UpdateDiagnostics | None:
         """The sum; None where nothing is known."""
-        if not self._known:
+        if not self._known and not self.doubtful:
             return None
         delta = compare(self._before, self._after)
         total = self._total if self._counted and not self._unknown else None
@@ -451,7 +453,8 @@ def combine(
     servers = tuple(servers)
     kind: Kind = min((one.kind for one in servers), key=_WORST.index, default="none")
     proven = kind not in ("none", "preview", "failed", "stale", "pending")
-    outside = bool(servers) and kind != "removed" and not members[1]
+    read = kind != "preview" and findings is not None and findings.doubtful
+    outside = bool(servers) and kind != "removed" and not members[1] and not read
     updated = proven and not outside and all(one.proven for one in servers)
     if outside:
         message = "; ".join(filter(None, (message, _OUTSIDE)))
