@@ -1,14 +1,11 @@
-"""Fetches what the whole suite needs from elsewhere, and compiles its modules, before it begins.
+"""Fetches what the whole suite needs from elsewhere, before it begins.
 
 Otherwise the first test that needs something would fetch it, and one in another process would wait
 for that in its own time.  What cannot be had is said; the tests then skip or fail as they do.
-
-Each process of the suite loads all modules of tests: what one has compiled, the others only read.
 """
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
@@ -17,15 +14,7 @@ from tests.node_programs import NodeError, install
 from tests.servers.csharp_toolchain import ToolchainError, toolchain
 from tests.suites.packages import UnavailableError, codex_scenarios, gnu_patch_tests
 
-
-def compile_all() -> None:
-    """Load every module of tests once; what is wrong with one is said when the tests run."""
-    words = [sys.executable, "-m", "pytest", "--collect-only", "-qq"]
-    subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
-
-
 PARTS = {
-    "compiled modules of the tests": compile_all,
     "programs from npm": install,
     "schemas from npm": lambda: install("acp"),
     "language servers from npm": lambda: install("servers"),

@@ -66,7 +66,7 @@ def test_a_killed_change_is_whole_or_not_there_after_recovery(
     long = scenario.endswith(("-shut", "-joined")) or scenario in (
         *("approve", "undo-turn", "redo-turn", "moves", "undo-moves"),
     )
-    usual = "409" if long else "149"
+    usual = "613" if long else "251"
     folder = tmp_path_factory.mktemp("kill")
     assert kill(scenario, os.environ.get("FILEPACT_KILL_STEP", usual), folder) >= 4
 

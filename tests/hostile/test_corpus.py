@@ -24,7 +24,7 @@ EVERY_DOOR = {case.id for at, case in enumerate(ALL) if at % often(10, 1) == 0}
     [
         pytest.param(case, id=case.id, marks=[pytest.mark.slow] if case.number > 1 else [])
         for case in ALL
-        if case.number % often(3, 1) == often(1, 0)
+        if case.number % often(6, 1) == often(1, 0)
     ],
 )
 def test_every_door_answers_right_and_with_the_same_code(case: Case, tmp_path: Path) -> None:

@@ -39,8 +39,10 @@ def test_every_pattern_of_the_built_in_rules_covers_its_example() -> None:
 @pytest.mark.slow(after=len(SPELLINGS) + 1)
 @pytest.mark.parametrize("disguise", SPELLINGS | SHORT_NAMES)
 def test_a_disguised_name_is_decided_as_the_name_itself(disguise: str) -> None:
+    """Every third name, others for each disguise; `scripts/deep` takes all of them."""
+    number = [*(SPELLINGS | SHORT_NAMES)].index(disguise)
     change = (SPELLINGS | SHORT_NAMES)[disguise]
-    assert list(passed(POLICY, disguise, change)) == []
+    assert list(passed(POLICY, disguise, change, slice(number % 3, None, 3))) == []
 
 
 def test_each_disguise_changes_most_names() -> None:

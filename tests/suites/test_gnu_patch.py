@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.hostile.sweeps import often
 from tests.suites.packages import UnavailableError, gnu_patch_tests, or_skip
 
 pytestmark = [pytest.mark.slow(after=1), pytest.mark.timeout(400)]
@@ -92,7 +93,11 @@ def test_every_script_that_checks_contents_is_listed(scripts: Path):
     assert checking == PASSED.keys() | REASONS.keys() | ONLY_BACKUPS
 
 
-@pytest.mark.parametrize("name", sorted(PASSED.keys() | REASONS.keys()))
+LONG = {"create-delete", "need-filename", "symlinks"}
+"""They call the command thirty times and more, mostly for what the others try as well: for `scripts/deep`."""
+
+
+@pytest.mark.parametrize("name", sorted((PASSED.keys() | REASONS.keys()) - often(LONG, set())))
 def test_contents_are_as_gnu_patch_leaves_them(name: str, scripts: Path, tmp_path: Path):
     (tmp_path / "tests").mkdir()
     done = subprocess.run(

@@ -15,6 +15,7 @@ from filepact_cli.parser import WORDS
 from filepact_cli.screen import Terminal
 from test_cli_parser import commands
 from tests.forked import Command, run
+from tests.hostile.sweeps import often
 from tests.terminal import on_terminal
 
 if TYPE_CHECKING:
@@ -244,7 +245,7 @@ ASKS = {"acp", "acp-check", "doctor", "guard", "mcp", "serve", "tour"}
 
 
 @pytest.mark.slow(after=3)
-@pytest.mark.parametrize("name", [name for name, _ in commands()])
+@pytest.mark.parametrize("name", [name for name, _ in commands()][:: often(3, 1)])
 def test_an_output_that_is_full_or_closed_is_one_sentence_and_no_traceback(
     cli: CommandLine, name: str
 ) -> None:

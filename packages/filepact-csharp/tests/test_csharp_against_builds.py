@@ -693,7 +693,7 @@ def test_what_is_told_of_an_edit_before_it_is_done_is_what_a_build_says_afterwar
     toolchain_or_skip()
     tree = ProjectTree(tmp_path / "root")
     places = {}
-    for number, (name, text) in enumerate(_edits()[:: often(6, 1)]):
+    for number, (name, text) in enumerate(_edits()[:: often(11, 1)]):
         files = {
             "L/L.csproj": sdk(framework=FRAMEWORK),
             "L/Parts.cs": _PARTS,
