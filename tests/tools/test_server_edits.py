@@ -338,7 +338,9 @@ def test_what_an_editor_has_not_saved_is_renamed_with_the_rest(tmp_path: Path) -
     with real(tmp_path, "ty", files) as it:
         typed = "from lib import give\n\nx = give()\n"
         it.workspace.editors.open("use.py", "x = 1\n", client="e", version=1)
-        it.workspace.editors.change("use.py", [Typed(typed)], client="e", version=2)
+        it.workspace.editors.buffers.change(
+            it.workspace.editors.locate("use.py").path, [Typed(typed)], client="e", version=2
+        )
         found = it.data("find_references", filePath="lib.py", name="give")
         assert [one["filePath"] for one in found["references"]] == ["lib.py", "use.py", "use.py"]
         sent = {"filePath": "lib.py", "name": "give", "newName": "hand"}

@@ -37,6 +37,10 @@ def show(workspace: Workspace, session: Session, name: str, text: str, version: 
     workspace.editors.open(name, text, client=EDITOR, version=version)
 
 
+def there(workspace: Workspace, name: str) -> WorkspacePath:
+    return workspace.editors.locate(name).path
+
+
 def replace_once(workspace: Workspace, session: Session, name: str, old: str, new: str):
     with workspace.draft(session, "edit_file") as draft:
         target = draft.open_existing(name)
@@ -57,7 +61,7 @@ def test_what_is_read_is_what_the_person_sees(
     reader = workspace.reader(session)
     assert reader.window("a.txt", first=0, count=9).lines == ("typed",)
     assert reader.document("a.txt").data == b"typed\n"
-    workspace.editors.close("a.txt", client=EDITOR)
+    workspace.editors.buffers.close(there(workspace, "a.txt"), client=EDITOR)
     assert reader.document("a.txt").data == b"saved\n"
 
 
@@ -129,12 +133,12 @@ def test_an_editor_is_told_the_fewest_edits_once_and_in_its_own_line_ends(
     (root / "a.txt").write_bytes(b"one\r\ntwo\r\nthree\r\n")
     show(workspace, session, "a.txt", "one\ntwo\nthree\n", version=7)
     replace_once(workspace, session, "a.txt", "two", "2")
-    (told,) = workspace.editors.take(EDITOR)
+    (told,) = workspace.editors.buffers.take(EDITOR)
     assert (told.version, told.text) == (7, "one\n2\nthree\n")
     assert told.edits.apply("one\ntwo\nthree\n") == told.text
     assert [edit.start for edit in told.edits.edits] == [4]
-    assert workspace.editors.take(EDITOR) == ()
-    buffer = workspace.editors.buffer("a.txt")
+    assert workspace.editors.buffers.take(EDITOR) == ()
+    buffer = workspace.editors.buffers.get(there(workspace, "a.txt"))
     assert (buffer.text, buffer.version) == (told.text, 8)
 
 
@@ -143,8 +147,8 @@ def test_what_others_wrote_to_the_disk_is_merged_with_what_was_typed(
 ) -> None:
     (root / "a.txt").write_text("one\n\ntwo\n\nthree\n")
     show(workspace, session, "a.txt", "one\n\ntwo\n\nthree\n")
-    workspace.editors.change(
-        "a.txt",
+    workspace.editors.buffers.change(
+        there(workspace, "a.txt"),
         [Typed("1", Position(0, 0), Position(0, 3))],
         client=EDITOR,
         version=2,
@@ -160,7 +164,9 @@ def test_what_was_typed_over_what_others_wrote_is_refused(
 ) -> None:
     (root / "a.txt").write_text("one\ntwo\n")
     show(workspace, session, "a.txt", "one\ntwo\n")
-    workspace.editors.change("a.txt", [Typed("mine\ntwo\n")], client=EDITOR, version=2)
+    workspace.editors.buffers.change(
+        there(workspace, "a.txt"), [Typed("mine\ntwo\n")], client=EDITOR, version=2
+    )
     (root / "a.txt").write_text("theirs\ntwo\n")
     with pytest.raises(StaleFileError) as caught:
         replace_once(workspace, session, "a.txt", "two", "2")
@@ -184,7 +190,7 @@ def test_a_buffer_in_which_nobody_typed_is_older_than_a_disk_that_changed(
     assert (root / "a.txt").read_bytes() == b"1\r\nmore\r\n"
     # Nothing of it was anybody's unsaved text, and the editor is told what it lacks.
     assert [one.tool for one in workspace.log()] == ["edit_file"]
-    assert [one.text for one in workspace.editors.take(EDITOR)] == ["1\nmore\n"]
+    assert [one.text for one in workspace.editors.buffers.take(EDITOR)] == ["1\nmore\n"]
     (root / "a.txt").unlink()
     with pytest.raises(NotFoundError):
         workspace.reader(session).document("a.txt")
@@ -199,7 +205,9 @@ def test_a_preview_saves_nothing_and_an_approval_merges_what_was_typed_since(
     receipt = replace_once(cautious, session, "a.txt", "one", "1")
     assert receipt.status == "pending"
     assert (root / "a.txt").read_text() == "one\n\ntwo\n"
-    cautious.editors.change("a.txt", [Typed("one\n\ntwo\n\n3\n")], client=EDITOR, version=2)
+    cautious.editors.buffers.change(
+        there(cautious, "a.txt"), [Typed("one\n\ntwo\n\n3\n")], client=EDITOR, version=2
+    )
     person = Approval(Actor("person", "ann"))
     with pytest.raises(ProposalChangedError) as caught:
         cautious.approve(receipt.operation, person)
@@ -227,7 +235,7 @@ def test_a_file_that_is_no_longer_text_is_no_longer_in_a_buffer(
     with workspace.draft(session, "t") as draft:
         draft.put(draft.open("a.txt"), b"\0\1")
         workspace.submit(draft, "binary")
-    assert workspace.editors.buffer("a.txt") is None
+    assert workspace.editors.buffers.get(there(workspace, "a.txt")) is None
 
 
 def test_changes_come_in_order_and_from_the_editor_that_has_the_file(
@@ -236,20 +244,26 @@ def test_changes_come_in_order_and_from_the_editor_that_has_the_file(
     (root / "a.txt").write_text("one\n")
     show(workspace, session, "a.txt", "one\n", version=5)
     with pytest.raises(StaleFileError):
-        workspace.editors.change("a.txt", [Typed("two\n")], client=EDITOR, version=5)
+        workspace.editors.buffers.change(
+            there(workspace, "a.txt"), [Typed("two\n")], client=EDITOR, version=5
+        )
     with pytest.raises(InvalidParamsError):
-        workspace.editors.change("a.txt", [Typed("two\n")], client="other", version=6)
+        workspace.editors.buffers.change(
+            there(workspace, "a.txt"), [Typed("two\n")], client="other", version=6
+        )
     backwards = Typed("x", Position(0, 2), Position(0, 1))
     with pytest.raises(InvalidParamsError):
-        workspace.editors.change("a.txt", [Typed("two\n"), backwards], client=EDITOR, version=6)
-    assert workspace.editors.buffer("a.txt").text == "one\n"
+        workspace.editors.buffers.change(
+            there(workspace, "a.txt"), [Typed("two\n"), backwards], client=EDITOR, version=6
+        )
+    assert workspace.editors.buffers.get(there(workspace, "a.txt")).text == "one\n"
     typed = [Typed("\U0001f600", Position(0, 0), Position(0, 1)), Typed("!", Position(0, 2))]
-    workspace.editors.change("a.txt", typed, client=EDITOR, version=6)
-    assert workspace.editors.buffer("a.txt").text == "\U0001f600!ne\n"
-    workspace.editors.close("a.txt", client="other")
-    assert workspace.editors.buffer("a.txt") is not None
-    workspace.editors.forget(EDITOR)
-    assert workspace.editors.buffer("a.txt") is None
+    workspace.editors.buffers.change(there(workspace, "a.txt"), typed, client=EDITOR, version=6)
+    assert workspace.editors.buffers.get(there(workspace, "a.txt")).text == "\U0001f600!ne\n"
+    workspace.editors.buffers.close(there(workspace, "a.txt"), client="other")
+    assert workspace.editors.buffers.get(there(workspace, "a.txt")) is not None
+    workspace.editors.buffers.close(there(workspace, "a.txt"), client=EDITOR)
+    assert workspace.editors.buffers.get(there(workspace, "a.txt")) is None
 
 
 def test_what_was_saved_by_the_editor_is_the_new_ground(
@@ -257,9 +271,13 @@ def test_what_was_saved_by_the_editor_is_the_new_ground(
 ) -> None:
     (root / "a.txt").write_text("one\n")
     show(workspace, session, "a.txt", "one\n")
-    workspace.editors.change("a.txt", [Typed("two\n")], client=EDITOR, version=2)
+    workspace.editors.buffers.change(
+        there(workspace, "a.txt"), [Typed("two\n")], client=EDITOR, version=2
+    )
     (root / "a.txt").write_text("two\n")
-    workspace.editors.saved("a.txt", client=EDITOR)
+    workspace.editors.buffers.saved(
+        there(workspace, "a.txt"), client=EDITOR, base=workspace.editors.stored("a.txt")
+    )
     replace_once(workspace, session, "a.txt", "two", "three")
     assert (root / "a.txt").read_text() == "three\n"
     assert len(workspace.log()) == 1, "nothing was unsaved"
@@ -276,7 +294,9 @@ def test_what_is_typed_while_a_change_is_made_refuses_it_in_the_same_lines_alone
     typed = Typed("typed", Position(line, 0), Position(line, 5 if line else 3))
     with workspace.draft(session, "t") as draft:
         draft.write(draft.open("a.txt"), start.replace("three", "3"))
-        workspace.editors.change("a.txt", [typed], client=EDITOR, version=2)
+        workspace.editors.buffers.change(
+            there(workspace, "a.txt"), [typed], client=EDITOR, version=2
+        )
         if line:
             with pytest.raises(StaleFileError):
                 workspace.submit(draft, "t")
@@ -285,11 +305,11 @@ def test_what_is_typed_while_a_change_is_made_refuses_it_in_the_same_lines_alone
         workspace.submit(draft, "t")
     written = start.replace("three", "3")
     assert (root / "a.txt").read_text() == written
-    (told,) = workspace.editors.take(EDITOR)
+    (told,) = workspace.editors.buffers.take(EDITOR)
     assert (told.version, told.text) == (2, written.replace("one", "typed"))
     # Taken back, what was typed stays.
     workspace.undo(session, workspace.log()[0].id, dry_run=False)
-    (told,) = workspace.editors.take(EDITOR)
+    (told,) = workspace.editors.buffers.take(EDITOR)
     assert told.text == start.replace("one", "typed")
 
 
@@ -330,9 +350,8 @@ def test_what_is_typed_while_a_file_is_written_stays(typed: Typed, shown: str, t
     buffers = Buffers()
     before = stored("one\ntwo\nthree\n")
     buffer = buffers.open(FILE, before.text, client=EDITOR, version=1, base=before)
-    buffers.starts(buffer, before)
     buffers.change(FILE, [typed], client=EDITOR, version=2)
-    buffers.deliver(stored("one\ntwo\n3\n"))
+    buffers.deliver(stored("one\ntwo\n3\n"), (buffer, before))
     now = buffers.get(FILE)
     assert now is not None
     assert now.text == shown
@@ -348,13 +367,13 @@ def test_an_editor_can_leave_the_edits_and_keeps_what_it_has(
     (root / "a.txt").write_text("one\n\ntwo\n")
     show(workspace, session, "a.txt", "1\n\ntwo\n")
     replace_once(workspace, session, "a.txt", "two", "2")
-    (told,) = workspace.editors.take(EDITOR)
-    workspace.editors.refused(told)
+    (told,) = workspace.editors.buffers.take(EDITOR)
+    workspace.editors.buffers.refused(told)
     # It has nothing that the disk never had, so what is read is the disk.
-    assert workspace.editors.buffer("a.txt").text == "1\n\ntwo\n"
+    assert workspace.editors.buffers.get(there(workspace, "a.txt")).text == "1\n\ntwo\n"
     assert workspace.reader(session).document("a.txt").text == "1\n\n2\n"
     assert (root / "a.txt").read_text() == "1\n\n2\n"
-    workspace.editors.refused(told)
+    workspace.editors.buffers.refused(told)
     # What it has started from the file before, so both come together again.
     receipt = replace_once(workspace, session, "a.txt", "1", "one")
     assert "both were merged" in receipt.notes[0]
@@ -369,7 +388,7 @@ def test_edits_are_told_as_lines_and_columns_that_can_be_made_one_after_the_othe
     with workspace.draft(session, "t") as draft:
         draft.write(draft.open("a.txt"), "\U0001f600 1\n\n2\n")
         workspace.submit(draft, "t")
-    (told,) = workspace.editors.take(EDITOR)
+    (told,) = workspace.editors.buffers.take(EDITOR)
     for unit in ("utf-8", "utf-16", "utf-32"):
         buffers = Buffers()
         buffers.open(FILE, told.before.text, client=EDITOR, version=1, base=None)

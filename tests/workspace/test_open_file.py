@@ -217,10 +217,12 @@ def test_what_an_editor_shows_stands_before_the_file_by_the_short_way_as_well(
     assert "saved" in read("a.txt") == read("a.txt")
     stored = workspace.editors.stored("a.txt").text
     workspace.editors.open("a.txt", stored, client="zed", version=1)
-    workspace.editors.change("a.txt", [Typed("typed\n")], client="zed", version=2)
+    workspace.editors.buffers.change(
+        workspace.editors.locate("a.txt").path, [Typed("typed\n")], client="zed", version=2
+    )
     assert "typed" in read("a.txt")
     assert len(taken) == 2
-    workspace.editors.close("a.txt", client="zed")
+    workspace.editors.buffers.close(workspace.editors.locate("a.txt").path, client="zed")
     assert "saved" in read("a.txt")
 
 

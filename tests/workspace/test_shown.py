@@ -124,7 +124,7 @@ def test_of_several_files_that_were_written_past_the_doors_each_has_its_own_befo
     )
     now = workspace.editors.stored("b.txt")
     assert now is not None
-    before = workspace.unsaved.before_external(now)
+    before = workspace.editors.before_external(now)
     assert before is not None
     assert before.text == "1\n"
 
@@ -134,12 +134,12 @@ def test_a_second_writing_that_is_in_the_log_already_is_not_told_twice(
 ) -> None:
     sent = "one\ntwo\n"
     operation = str(write(workspace, session, "a.txt", "one\ntyped\ntwo\n").operation)
-    (meant,) = workspace.unsaved.written(operation)
+    (meant,) = workspace.editors.written(operation)
     workspace.external.resnapshot()
     (root / "a.txt").write_text(sent)
     assert workspace.external.detect(session).operation is not None
     before = len(workspace.log())
-    kept = workspace.unsaved.restore_merge(meant, sent, session, client=EDITOR)
+    kept = workspace.editors.restore_merge(meant, sent, session, client=EDITOR)
     assert kept == meant
     assert (root / "a.txt").read_text() == meant.text
     assert len(workspace.log()) == before + 1
@@ -152,9 +152,11 @@ def test_text_that_somebody_types_on_is_not_taken_for_what_was_sent(
     workspace.editors.open("a.txt", "typed\n", client=EDITOR, version=1)
     shown = workspace.editors.shown("a.txt")
     assert shown is not None
-    workspace.editors.change("a.txt", [Typed("typed on\n")], client=EDITOR, version=2)
+    workspace.editors.buffers.change(
+        workspace.editors.locate("a.txt").path, [Typed("typed on\n")], client=EDITOR, version=2
+    )
     with pytest.raises(StaleFileError):
-        workspace.unsaved.agree([shown])
+        workspace.editors.agree([shown])
     assert (root / "a.txt").read_text() == "one\n"
 
 

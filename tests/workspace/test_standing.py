@@ -4,7 +4,7 @@ import pytest
 
 from filepact.domain.document import Document, Revision, RootId, WorkspacePath
 from filepact.text.detect_encoding import NamedEncoding
-from filepact.workspace.buffers import differs_in_form, needs_decoding, same_text, standing
+from filepact.workspace.buffers import differs_in_form, same_text, standing
 
 LATIN = "caf\xe9\n".encode("latin-1")
 WIDE = "one\r\ntwo\r\n".encode("utf-16")
@@ -128,20 +128,3 @@ def test_a_named_encoding_hides_no_text_that_was_written_in_the_usual_one() -> N
     assert one is not None
     assert other is not None
     assert differs_in_form(one, other)
-
-
-@pytest.mark.parametrize(
-    ("data", "needed"),
-    [
-        (None, False),
-        (b"", False),
-        ("caf\xe9".encode(), False),
-        (LATIN, True),
-        (WIDE, True),
-        (JAPANESE, True),
-        (b"\0\xff\xfe\x01", True),
-        (b"a\0b\0\1", True),
-    ],
-)
-def test_what_an_editor_of_utf_8_cannot_show_is_known(data: bytes | None, needed: bool) -> None:
-    assert needs_decoding(document(data)) is needed

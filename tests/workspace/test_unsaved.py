@@ -26,7 +26,9 @@ def typed_in(workspace: Workspace, name: str, text: str) -> WorkspacePath:
     buffer = workspace.editors.open(
         name, workspace.editors.stored(name).text, client=EDITOR, version=1
     )
-    workspace.editors.change(name, [Typed(text)], client=EDITOR, version=2)
+    workspace.editors.buffers.change(
+        workspace.editors.locate(name).path, [Typed(text)], client=EDITOR, version=2
+    )
     return buffer.path
 
 
@@ -49,12 +51,12 @@ def test_what_was_typed_and_what_others_wrote_become_one_text_in_both(
     path = typed_in(workspace, "a.txt", "1\n\ntwo\n\nthree\n")
     (root / "a.txt").write_text("one\n\ntwo\n\n3\n")
     over = workspace.editors.stored("a.txt")
-    meant = workspace.unsaved.merge(path, agent=AGENT)
+    meant = workspace.editors.merge(path, agent=AGENT)
     assert meant.text == "1\n\ntwo\n\n3\n"
     assert (root / "a.txt").read_text() == over.text, "the editor is told first"
     if saves:
         (root / "a.txt").write_text(meant.text)
-    left = workspace.unsaved.check_saved(meant, client=EDITOR, over=over)
+    left = workspace.editors.check_saved(meant, client=EDITOR, over=over)
     assert left.document == meant
     assert (root / "a.txt").read_text() == meant.text
     (done,) = workspace.log()
@@ -70,11 +72,11 @@ def test_what_was_typed_in_lines_that_others_wrote_is_shown_and_both_stay(
     path = typed_in(workspace, "a.txt", "typed\n")
     (root / "a.txt").write_text("written\n")
     with pytest.raises(StaleFileError) as caught:
-        workspace.unsaved.merge(path, agent=AGENT)
+        workspace.editors.merge(path, agent=AGENT)
     assert "-one\n+typed\n" in caught.value.message
     assert caught.value.details["path"] == "a.txt"
     assert (root / "a.txt").read_text() == "written\n"
-    assert workspace.editors.buffer("a.txt").text == "typed\n"
+    assert workspace.editors.buffers.get(workspace.editors.locate("a.txt").path).text == "typed\n"
 
 
 def test_what_was_typed_in_a_secret_is_not_shown(workspace: Workspace, root: Path) -> None:
@@ -82,7 +84,7 @@ def test_what_was_typed_in_a_secret_is_not_shown(workspace: Workspace, root: Pat
     path = typed_in(workspace, "id_rsa", "TYPED\n")
     (root / "id_rsa").write_text("OTHER\n")
     with pytest.raises(StaleFileError) as caught:
-        workspace.unsaved.merge(path, agent=AGENT)
+        workspace.editors.merge(path, agent=AGENT)
     report = caught.value.report()
     assert not [word for word in ("KEY", "TYPED", "OTHER") if word in report]
     assert (root / "id_rsa").read_text() == "OTHER\n"
@@ -91,9 +93,9 @@ def test_what_was_typed_in_a_secret_is_not_shown(workspace: Workspace, root: Pat
 def test_what_nobody_can_know_is_not_brought_together(workspace: Workspace, root: Path) -> None:
     (root / "a.txt").write_text("one\n")
     path = typed_in(workspace, "a.txt", "typed\n")
-    workspace.editors.doubt("a.txt", client=EDITOR)
+    workspace.editors.buffers.doubt(workspace.editors.locate("a.txt").path, client=EDITOR)
     with pytest.raises(EncodingUnsafeError):
-        workspace.unsaved.merge(path, agent=AGENT)
+        workspace.editors.merge(path, agent=AGENT)
     assert (root / "a.txt").read_text() == "one\n"
 
 
@@ -103,7 +105,7 @@ def test_a_removed_file_in_which_nobody_typed_does_not_come_back(
     (root / "a.txt").write_text("one\n")
     path = typed_in(workspace, "a.txt", "one\n")
     (root / "a.txt").unlink()
-    assert workspace.unsaved.merge(path, agent=AGENT) is None
+    assert workspace.editors.merge(path, agent=AGENT) is None
     assert not (root / "a.txt").exists()
     assert workspace.log() == ()
 
@@ -118,7 +120,7 @@ def test_what_an_editor_makes_of_a_file_is_looked_at(
     meant = workspace.editors.stored("a.txt")
 
     def left() -> str:
-        return workspace.unsaved.check_saved(meant, client=EDITOR, operation=made).kind
+        return workspace.editors.check_saved(meant, client=EDITOR, operation=made).kind
 
     assert left() == "same"
     (root / "a.txt").write_bytes(b"one\r\ntwo\r\n")
@@ -142,10 +144,10 @@ def test_a_change_that_an_editor_makes_after_it_was_taken_back_is_in_the_log(
     told = given(workspace, session)
     assert (root / "a.txt").read_text() == "one\n"
     (root / "a.txt").write_bytes(told.data)
-    late = workspace.unsaved.record_late_save(told)
+    late = workspace.editors.record_late_save(told)
     assert (late.tool, late.session.id) == (PAST_THE_DOORS, session.id)
     assert workspace.log()[0].id == late.id
-    assert workspace.unsaved.record_late_save(told) is None, "it is known by now"
+    assert workspace.editors.record_late_save(told) is None, "it is known by now"
     workspace.undo(session, late.id)
     assert (root / "a.txt").read_text() == "one\n"
 
@@ -161,7 +163,7 @@ def test_what_is_not_the_change_that_was_taken_back_is_not_blamed_on_the_session
     else:
         (root / "a.txt").write_text(now)
     before = workspace.log()
-    assert workspace.unsaved.record_late_save(told) is None
+    assert workspace.editors.record_late_save(told) is None
     assert workspace.log() == before
 
 
@@ -169,7 +171,7 @@ def test_of_a_file_that_no_change_was_made_of_nothing_is_owned_up_to(
     workspace: Workspace, root: Path
 ) -> None:
     (root / "a.txt").write_text("one\n")
-    assert workspace.unsaved.record_late_save(workspace.editors.stored("a.txt")) is None
+    assert workspace.editors.record_late_save(workspace.editors.stored("a.txt")) is None
     assert workspace.log() == ()
 
 
@@ -185,7 +187,7 @@ def test_a_change_is_owned_up_to_among_others_of_the_same_operation(
     told = workspace.editors.stored("b.txt")
     workspace.undo(session, receipt.operation)
     (root / "b.txt").write_bytes(told.data)
-    late = workspace.unsaved.record_late_save(told)
+    late = workspace.editors.record_late_save(told)
     assert [change.path.path for change in late.changes.changes] == ["b.txt"]
     assert (root / "a.txt").read_text() == "one\n"
 
@@ -198,10 +200,10 @@ def test_a_merged_text_that_its_author_writes_over_with_what_it_sent_is_put_back
 ) -> None:
     sent = "one\ntwo\n"
     operation = str(write(workspace, session, "a.txt", "one\ntyped\ntwo\n").operation)
-    (meant,) = workspace.unsaved.written(operation)
+    (meant,) = workspace.editors.written(operation)
 
     def keep() -> str:
-        kept = workspace.unsaved.restore_merge(meant, sent, session, client=EDITOR)
+        kept = workspace.editors.restore_merge(meant, sent, session, client=EDITOR)
         return "" if kept is None else kept.text
 
     (root / "a.txt").write_text(sent)
@@ -224,13 +226,13 @@ def test_what_came_before_a_text_written_past_the_doors_is_known_while_it_is_the
     workspace.external.snapshot()
     (root / "a.txt").write_text("two\n")
     now = workspace.editors.stored("a.txt")
-    assert workspace.unsaved.before_external(now) is None
+    assert workspace.editors.before_external(now) is None
     assert workspace.external.detect_in(now.path, session).operation is not None
     assert workspace.external.detect_in(now.path, session).operation is None
-    assert workspace.unsaved.before_external(now).text == "one\n"
+    assert workspace.editors.before_external(now).text == "one\n"
     workspace.external.mark()
     (root / "a.txt").write_text("three\n")
     # What the person did before the mark has not been told apart yet.
     assert workspace.external.detect_in(now.path, session).operation is None
     write(workspace, session, "a.txt", "four\n")
-    assert workspace.unsaved.before_external(workspace.editors.stored("a.txt")) is None
+    assert workspace.editors.before_external(workspace.editors.stored("a.txt")) is None

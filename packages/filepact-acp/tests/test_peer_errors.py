@@ -12,6 +12,13 @@ ENOENT = {"details": "ENOENT: no such file or directory, open '/w/a.txt'"}
 DECODING = {"details": "'utf-8' codec can't decode byte 0xe9 in position 3"}
 
 
+def document(data):
+    if data is None:
+        return None
+    path = WorkspacePath(RootId("/w"), "a.txt")
+    return Document(path, data, Revision.of(data, 0o644))
+
+
 @pytest.mark.parametrize(
     ("error", "disk", "for_the_disk"),
     [
@@ -47,11 +54,25 @@ DECODING = {"details": "'utf-8' codec can't decode byte 0xe9 in position 3"}
     ],
 )
 def test_only_what_an_editor_has_nothing_of_is_looked_for_on_the_disk(error, disk, for_the_disk):
-    document = None
-    if disk is not None:
-        path = WorkspacePath(RootId("/w"), "a.txt")
-        document = Document(path, disk, Revision.of(disk, 0o644))
-    assert is_for_the_disk(error, document) is for_the_disk
+    assert is_for_the_disk(error, document(disk)) is for_the_disk
+
+
+@pytest.mark.parametrize(
+    ("data", "needed"),
+    [
+        (None, False),
+        (b"", False),
+        ("caf\xe9".encode(), False),
+        (LATIN, True),
+        ("one\r\ntwo\r\n".encode("utf-16"), True),
+        ("日本語のテキスト\n".encode("cp932"), True),
+        (NO_TEXT, True),
+        (b"a\0b\0\1", True),
+    ],
+)
+def test_what_an_editor_of_utf_8_cannot_show_is_looked_for_on_the_disk(data, needed):
+    error = ClientResponseError(-32603, "no", {"errorKind": "not_text"})
+    assert is_for_the_disk(error, document(data)) is needed
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from filepact.errors import BinaryFileError, InvalidParamsError, StaleFileError
 from filepact.text.edit import Edit, EditList, merge
 from filepact.text.lines import LineIndex, Position
 from filepact.values import dataclass, replace
+from filepact.workspace.read_tracker import TextCache
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -32,13 +33,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Buffer",
+    "BufferFormat",
+    "BufferHistory",
     "BufferStatus",
     "Buffers",
     "Delivery",
     "Typed",
     "apply_typed",
     "differs_in_form",
-    "needs_decoding",
     "same_text",
     "standing",
 ]
@@ -68,6 +70,7 @@ class Buffer:
         version: The editor's own count of changes; it only grows.
         base: The file as it was on the disk when buffer and disk were last known to belong
             together; None when there was no file.
+        announced: Whether the editor says by itself what becomes of it, and need not be asked.
     """
 
     path: WorkspacePath
@@ -75,6 +78,7 @@ class Buffer:
     text: str
     version: int
     base: Document | None = None
+    announced: bool = False
 
     @property
     def is_unsaved(self) -> bool:
@@ -83,9 +87,7 @@ class Buffer:
 
     def holding(self, text: str) -> Buffer:
         """The buffer with another text, whose lines end as its own do."""
-        if "\r" not in self.text and "\n" in self.text:
-            text = text.replace("\r\n", "\n")
-        return replace(self, text=text)
+        return replace(self, text=BufferFormat(lf=BufferFormat.of(self.text).lf).apply(text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,49 +117,138 @@ class Delivery:
         )
 
 
+_BOM: Final = "\ufeff"
+
+
+@dataclass(frozen=True, slots=True)
+class BufferFormat:
+    """How an editor shows a file's text where that differs from the file.
+
+    Attributes:
+        bom: A byte-order mark stands at the start.
+        lf: Lines end in LF, whatever they end in on the disk.
+    """
+
+    bom: bool = False
+    lf: bool = False
+
+    @classmethod
+    def of(cls, text: str) -> BufferFormat:
+        """The style of a text that an editor has sent."""
+        return cls(text.startswith(_BOM), "\n" in text and "\r" not in text)
+
+    def apply(self, text: str) -> str:
+        """A file's text in this style."""
+        if self.lf:
+            text = text.replace("\r\n", "\n")
+        return f"{_BOM}{text}" if self.bom else text
+
+
+@dataclass(frozen=True, slots=True)
+class BufferHistory:
+    """Facts about a file from what an editor showed of it before.
+
+    Attributes:
+        agreed: The file as editor and disk last had it alike; None for never.
+        style: How the editor shows its text.
+        absent: Whether the editor has said that it has no text of it.
+    """
+
+    agreed: Document | None = None
+    style: BufferFormat = BufferFormat()
+    absent: bool = False
+
+    @property
+    def size(self) -> int:
+        """Bytes that it takes, about."""
+        return 500 + (0 if self.agreed is None else self.agreed.size)
+
+
+@dataclass(slots=True, eq=False)
+class _Shown:
+    """A file that an editor shows now.
+
+    Attributes:
+        client: The editor's connection.
+        buffer: Its text; None where nobody can know it.
+        delivery: What the editor has to make and did not yet.
+        handed: Whether it is making that.
+    """
+
+    client: str
+    buffer: Buffer | None
+    delivery: Delivery | None = None
+    handed: bool = False
+
+
+_REMEMBERED: Final = 32 * 1_048_576
+
+
 class Buffers:
-    """The open buffers of all editors; one file is owned by the editor that opened it last.
+    """The texts that editors show of files, and showed before; one file is owned by the editor that opened it last.
 
     Several workspaces can share them, with roots that lie in one another: a file is known by its
-    absolute name.
+    absolute name.  What is shown now counts until it is closed; of what was shown before, the oldest
+    is forgotten.
     """
 
     def __init__(self) -> None:
-        self._open: dict[str, Buffer] = {}
-        self._doubtful: dict[str, str] = {}
-        # What editors have to make and did not yet, one for a file; and those that they are making.
-        self._deliveries: dict[str, Delivery] = {}
-        self._handed: set[str] = set()
-        self._started: dict[str, tuple[Buffer, Document]] = {}
+        self._shown: dict[str, _Shown] = {}
+        self._history: TextCache[str, BufferHistory] = TextCache(_REMEMBERED)
         self._lock = RLock()
 
     def __bool__(self) -> bool:
-        """Whether an editor has said anything of a file that it shows."""
-        return bool(self._open or self._doubtful)
+        """Whether an editor shows a file."""
+        return bool(self._shown)
 
     def get(self, path: WorkspacePath) -> Buffer | None:
         """The buffer of a file, by its canonical name."""
-        return self._open.get(path.absolute) if self._open else None
+        shown = self._shown.get(path.absolute) if self._shown else None
+        return None if shown is None else shown.buffer
+
+    def announces(self, path: WorkspacePath) -> bool:
+        """Whether an editor says by itself what becomes of a file, and need not be asked."""
+        buffer = self.get(path)
+        return buffer is not None and buffer.announced
 
     def shows_below(self, folder: WorkspacePath) -> bool:
         """Whether an editor shows a file in a folder."""
-        names = (*self._open, *self._doubtful)
-        return any(name.startswith(f"{folder.absolute}/") for name in names)
+        return any(name.startswith(f"{folder.absolute}/") for name in list(self._shown))
 
     @property
-    def unsaved(self) -> tuple[Buffer, ...]:
-        """The buffers that hold what the disk never had."""
-        return tuple(one for one in list(self._open.values()) if one.is_unsaved)
+    def present(self) -> tuple[Buffer, ...]:
+        """All buffers, as they are now."""
+        return tuple(one.buffer for one in list(self._shown.values()) if one.buffer is not None)
+
+    def history(self, path: WorkspacePath) -> BufferHistory:
+        """The facts about a file from what was shown of it before."""
+        return self._history.get(path.absolute) or BufferHistory()
+
+    def remember(self, path: WorkspacePath, history: BufferHistory) -> None:
+        """Replace the facts about a file."""
+        with self._lock:
+            self._history.put(path.absolute, history)
+
+    def agree(self, disk: Document) -> None:
+        """Editor and disk have the same text of a file."""
+        with self._lock:
+            self.remember(disk.path, replace(self.history(disk.path), agreed=disk))
 
     def open(
-        self, path: WorkspacePath, text: str, *, client: str, version: int, base: Document | None
+        self,
+        path: WorkspacePath,
+        text: str,
+        *,
+        client: str,
+        version: int,
+        base: Document | None,
+        announced: bool = False,
     ) -> Buffer:
         """An editor shows a file."""
-        buffer = Buffer(path, client, text, version, base)
+        buffer = Buffer(path, client, text, version, base, announced)
         with self._lock:
-            self._doubtful.pop(path.absolute, None)
-            self._drop(path.absolute)
-            self._open[path.absolute] = buffer
+            self.remember(path, replace(self.history(path), absent=False))
+            self._shown[path.absolute] = _Shown(client, buffer)
         return buffer
 
     def doubt(self, path: WorkspacePath, *, client: str) -> None:
@@ -166,12 +257,12 @@ class Buffers:
         The file is what the disk has, and is not changed until the editor says more.
         """
         with self._lock:
-            self._open.pop(path.absolute, None)
-            self._doubtful[path.absolute] = client
+            self._shown[path.absolute] = _Shown(client, None)
 
     def is_doubtful(self, path: WorkspacePath) -> bool:
         """Whether an editor may have text of a file that nobody can know."""
-        return path.absolute in self._doubtful
+        shown = self._shown.get(path.absolute)
+        return shown is not None and shown.buffer is None
 
     def change(
         self,
@@ -192,11 +283,9 @@ class Buffers:
             StaleFileError: The version is not a later one.
         """
         with self._lock:
-            buffer = after = self._owned(path, client)
-            waits = self._deliveries.get(path.absolute)
-            if waits is not None and (
-                path.absolute not in self._handed or version == waits.version + 1
-            ):
+            shown, after = self._owned(path, client)
+            buffer, waits = after, shown.delivery
+            if waits is not None and (not shown.handed or version == waits.version + 1):
                 buffer = waits.before
             if version <= buffer.version:
                 raise StaleFileError(
@@ -207,54 +296,40 @@ class Buffers:
             text = buffer.text
             for each in typed:
                 text = apply_typed(text, each, unit)
-            changed = self._open[path.absolute] = replace(buffer, text=text, version=version)
-            if waits is not None:
-                self._drop(path.absolute)
+            changed = replace(buffer, text=text, version=version)
+            self._shown[path.absolute] = shown = _Shown(client, changed)
             if waits is not None and buffer is not after:
-                self._wait_for(changed, waits.before.text, after.text, after.base, changed)
+                self._wait_for(shown, waits.before.text, after.text, after.base, changed)
         return changed
 
     def saved(self, path: WorkspacePath, *, client: str, base: Document | None) -> Buffer:
         """The disk holds what the buffer does."""
         with self._lock:
-            buffer = replace(self._owned(path, client), base=base)
-            self._open[path.absolute] = buffer
+            shown, buffer = self._owned(path, client)
+            shown.buffer = buffer = replace(buffer, base=base)
         return buffer
 
     def close(self, path: WorkspacePath, *, client: str) -> None:
         """An editor no longer shows a file; unsaved text is gone with it, as it is there."""
         with self._lock:
-            buffer = self._open.get(path.absolute)
-            if buffer is not None and buffer.client == client:
-                del self._open[path.absolute]
-                self._drop(path.absolute)
-            if self._doubtful.get(path.absolute) == client:
-                del self._doubtful[path.absolute]
+            shown = self._shown.get(path.absolute)
+            if shown is not None and shown.client == client:
+                del self._shown[path.absolute]
 
-    def forget(self, client: str) -> None:
-        """An editor has gone."""
-        with self._lock:
-            for path in [path for path, each in self._open.items() if each.client == client]:
-                del self._open[path]
-                self._drop(path)
-            for name in [name for name, one in self._doubtful.items() if one == client]:
-                del self._doubtful[name]
-
-    def starts(self, buffer: Buffer, shown: Document) -> None:
-        """A change of a file is about to be done that starts from what its buffer holds."""
-        with self._lock:
-            self._started[buffer.path.absolute] = buffer, shown
-
-    def deliver(self, written: Document) -> None:
+    def deliver(self, written: Document, start: tuple[Buffer, Document] | None = None) -> None:
         """Bring a buffer to what was written to its file, and note what the editor must be told.
 
         A buffer whose lines all end in LF stays so, whatever the file has.  What somebody typed
         while the file was written stays; if it is on the same lines, the buffer stays as it is.
+
+        Args:
+            written: The file.
+            start: The buffer that the change started from, and the file with that; None where nothing was shown.
         """
         with self._lock:
-            buffer = self._open.get(written.path.absolute)
-            start, before = self._started.pop(written.path.absolute, (buffer, None))
-            if buffer is None or start is None:
+            shown = self._shown.get(written.path.absolute)
+            buffer = None if shown is None else shown.buffer
+            if shown is None or buffer is None:
                 return
             try:
                 text = None if written.source.encoding.damaged else written.text
@@ -262,98 +337,91 @@ class Buffers:
                 text = None
             if text is None:
                 # No editor can show it as it is.
-                del self._open[written.path.absolute]
-                self._drop(written.path.absolute)
+                del self._shown[written.path.absolute]
                 return
-            was = buffer
-            if before is not None and start.holding(before.text) == start:
-                was = replace(buffer, base=before)
-            earlier = self._deliveries.get(written.path.absolute)
-            self._wait_for(
-                buffer,
-                start.text,
-                buffer.holding(text).text,
-                written,
-                was if earlier is None else earlier.before,
-            )
+            was, begun = buffer, buffer if start is None else start[0]
+            if start is not None and begun.holding(start[1].text) == begun:
+                was = replace(buffer, base=start[1])
+            if shown.delivery is not None:
+                was = shown.delivery.before
+            self._wait_for(shown, begun.text, buffer.holding(text).text, written, was)
 
     def _wait_for(
-        self, buffer: Buffer, start: str, text: str, base: Document | None, was: Buffer
+        self, shown: _Shown, start: str, text: str, base: Document | None, was: Buffer
     ) -> None:
         """Bring a buffer to a new text of its file, which the editor has to make.
 
         Args:
-            buffer: As it is.
+            shown: The file as it is shown.
             start: The text that the new one was made of.
             text: The new one.
             base: The file with it.
             was: What the editor has.
         """
+        buffer = shown.buffer or was
         if start != buffer.text:
             both = merge(start, buffer.text, text)
             if both.text is None:
                 return
             text = both.text
-        name, edits = buffer.path.absolute, EditList.between(was.text, text)
+        edits = EditList.between(was.text, text)
         version = was.version + bool(edits)
-        self._open[name] = replace(buffer, text=text, version=version, base=base)
-        self._drop(name)
+        shown.buffer = replace(buffer, text=text, version=version, base=base)
+        shown.delivery, shown.handed = None, False
         if edits:
-            self._deliveries[name] = Delivery(
-                buffer.path, buffer.client, was.version, edits, text, was
-            )
-
-    def _drop(self, name: str) -> None:
-        self._deliveries.pop(name, None)
-        self._handed.discard(name)
+            shown.delivery = Delivery(buffer.path, buffer.client, was.version, edits, text, was)
+            # They are made in the order in which they came up.
+            self._shown[buffer.path.absolute] = self._shown.pop(buffer.path.absolute)
 
     def refused(self, delivery: Delivery) -> None:
         """An editor did not make the edits: what it has is what the file is, until it says more."""
         with self._lock:
-            name = delivery.path.absolute
-            if self._deliveries.get(name) is delivery:
-                self._drop(name)
-            now = self._open.get(name)
+            self.made(delivery)
+            shown = self._shown.get(delivery.path.absolute)
+            now = None if shown is None else shown.buffer
             made = (delivery.client, delivery.version + 1, delivery.text)
-            if now is not None and (now.client, now.version, now.text) == made:
-                self._open[name] = delivery.before
+            if shown and now is not None and (now.client, now.version, now.text) == made:
+                shown.buffer = delivery.before
 
     def made(self, delivery: Delivery) -> None:
         """An editor has made the edits; what was typed before it had is still to be told."""
         with self._lock:
-            if self._deliveries.get(delivery.path.absolute) is delivery:
-                self._drop(delivery.path.absolute)
+            if self.is_waited_for(delivery):
+                shown = self._shown[delivery.path.absolute]
+                shown.delivery, shown.handed = None, False
 
     def is_waited_for(self, delivery: Delivery) -> bool:
         """Whether the editor has still to make just these edits."""
-        return self._deliveries.get(delivery.path.absolute) is delivery
+        shown = self._shown.get(delivery.path.absolute)
+        return shown is not None and shown.delivery is delivery
 
     def hand_over(self, client: str) -> Delivery | None:
         """The next that an editor is to make, until it is `made` or `refused`; None for no more."""
         with self._lock:
-            for name, delivery in self._deliveries.items():
-                if delivery.client == client:
-                    self._handed.add(name)
-                    return delivery
+            for shown in self._shown.values():
+                if shown.delivery is not None and shown.client == client:
+                    shown.handed = True
+                    return shown.delivery
         return None
 
     def take(self, client: str) -> tuple[Delivery, ...]:
         """The deliveries for one editor, in order; each is returned once."""
+        taken: list[Delivery] = []
         with self._lock:
-            taken = tuple(one for one in self._deliveries.values() if one.client == client)
-            for one in taken:
-                self._drop(one.path.absolute)
-            return taken
+            while (delivery := self.hand_over(client)) is not None:
+                taken.append(delivery)
+                self.made(delivery)
+        return tuple(taken)
 
-    def _owned(self, path: WorkspacePath, client: str) -> Buffer:
-        buffer = self._open.get(path.absolute)
-        if buffer is None or buffer.client != client:
+    def _owned(self, path: WorkspacePath, client: str) -> tuple[_Shown, Buffer]:
+        shown = self._shown.get(path.absolute)
+        if shown is None or shown.buffer is None or shown.client != client:
             raise InvalidParamsError(
                 f"{path.path}: is not open in this editor",
                 hint="Open it first, with its whole text.",
                 path=path.path,
             )
-        return buffer
+        return shown, shown.buffer
 
 
 def apply_typed(text: str, typed: Typed, unit: Unit) -> str:
@@ -458,20 +526,6 @@ def differs_in_form(written: Document, meant: Document) -> bool:
     except BinaryFileError:
         return False
     return any(_bare(text) in (wanted, wanted.removesuffix("\n")) for text in _readings(written))
-
-
-def needs_decoding(disk: Document | None) -> bool:
-    """Whether an editor that knows UTF-8 alone cannot show what the disk has."""
-    if disk is None:
-        return False
-    try:
-        disk.data.decode()
-    except UnicodeDecodeError:
-        return True
-    try:
-        return disk.source.encoding.name != "utf-8"
-    except BinaryFileError:
-        return True
 
 
 def _bare(text: str) -> str:

@@ -393,7 +393,8 @@ class Documents:
 
     def held_in(self, root: RootId) -> frozenset[str]:
         """The files of a root that a buffer or a proposal may hold a text of, by path beneath it."""
-        found = {one.path.path for one in self._buffers.unsaved if one.path.root == root}
+        shown = (one.path for one in self._buffers.present if one.path.root == root)
+        found = {path.path for path in shown if self._unsaved(path)}
         if self.proposed is not None:
             found |= {layer.path.path for layer in self.proposed.below(root, ".")}
         return frozenset(found)

@@ -25,13 +25,12 @@ from filepact.workspace.journal import new_operation
 from filepact.workspace.location import Location, check_is_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
     from contextlib import AbstractContextManager
 
     from filepact.domain.document import Revision, WorkspacePath
     from filepact.fs.locks import FileLocks
-    from filepact.text.lines import Unit
-    from filepact.workspace.buffers import Buffer, Buffers, Delivery, Typed
+    from filepact.workspace.buffers import Buffer, Buffers
     from filepact.workspace.commit import Committer
     from filepact.workspace.documents import Documents
     from filepact.workspace.guard import Guard
@@ -39,134 +38,7 @@ if TYPE_CHECKING:
     from filepact.workspace.location import Name
 
 
-__all__ = ["BufferWriteResult", "BufferWriter", "Editors"]
-
-
-class Editors:
-    """The editors' side of the buffers: files go by any name that was sent, or by their true one.
-
-    An editor belongs to the person, so rules about agents do not keep it from showing a file;
-    an agent that reads the file is asked about as ever.
-
-    Args:
-        guard: Finds the files.
-        documents: Reads what the disk has.
-        buffers: The buffers.
-    """
-
-    def __init__(self, guard: Guard, documents: Documents, buffers: Buffers) -> None:
-        self._guard = guard
-        self._documents = documents
-        self._buffers = buffers
-
-    def open(
-        self, path: Name, text: str, *, client: str, version: int, base: Document | None = None
-    ) -> Buffer:
-        """An editor shows a file, which need not be on the disk.
-
-        Args:
-            path: The file.
-            text: All of its text as the editor has it, saved or not.
-            client: The editor's connection.
-            version: The editor's count of changes.
-            base: The file that the text grew from; None for what the disk has now.
-
-        Raises:
-            PathBlockedError: It lies outside.
-        """
-        if base is None or isinstance(path, str):
-            location = self.locate(path)
-            path, base = location.path, base or self._stored(location)
-        return self._buffers.open(path, text, client=client, version=version, base=base)
-
-    def doubt(self, path: Name, *, client: str) -> None:
-        """An editor may have unsaved text of a file, and shows it in a wrong encoding."""
-        self._buffers.doubt(self._true(path), client=client)
-
-    def change(
-        self,
-        path: Name,
-        typed: Sequence[Typed],
-        *,
-        client: str,
-        version: int,
-        unit: Unit = "utf-16",
-    ) -> Buffer:
-        """An editor's text has changed, one change after the other.
-
-        Raises:
-            InvalidParamsError: The editor has not opened the file, or a place is none.
-            StaleFileError: The version is not a later one.
-        """
-        there = self._true(path)
-        return self._buffers.change(there, typed, client=client, version=version, unit=unit)
-
-    def saved(self, path: Name, *, client: str) -> None:
-        """An editor has written its text to the disk by itself."""
-        location = self.locate(path)
-        self._buffers.saved(location.path, client=client, base=self._stored(location))
-
-    def close(self, path: Name, *, client: str) -> None:
-        """An editor no longer shows a file; unsaved text is gone with it, as it is there."""
-        self._buffers.close(self._true(path), client=client)
-
-    def forget(self, client: str) -> None:
-        """An editor has gone."""
-        self._buffers.forget(client)
-
-    def take(self, client: str) -> tuple[Delivery, ...]:
-        """The edits that one editor has to make in its buffers, in order; they are told once."""
-        return self._buffers.take(client)
-
-    def refused(self, delivery: Delivery) -> None:
-        """An editor did not make the edits; what it has stays the file, until it says more."""
-        self._buffers.refused(delivery)
-
-    def buffer(self, path: Name) -> Buffer | None:
-        """The buffer that an editor has of a file."""
-        return self._buffers.get(self._true(path))
-
-    def is_doubtful(self, path: Name) -> bool:
-        """Whether an editor may have text of a file that nobody can know."""
-        return self._buffers.is_doubtful(self._true(path))
-
-    def shows(self, path: WorkspacePath) -> bool:
-        """Whether an editor has said what it holds of a file."""
-        return self._buffers.get(path) is not None
-
-    def stored(self, path: Name | Location) -> Document | None:
-        """The document on the disk, for a file that may have been found before; None for no file."""
-        if not isinstance(path, Location):
-            return self._stored(self.locate(path))
-        # Where nothing was, something may be by now.
-        return self._stored(path if path.place.kind == "file" else self.locate(path.path))
-
-    def shown(self, path: Name) -> Document | None:
-        """A file as the bytes that an editor would save it as; None for no file.
-
-        Raises:
-            EncodingUnsafeError: Somebody typed what the file's encoding cannot hold.
-        """
-        return self._documents.present(self.locate(path))
-
-    def _true(self, path: Name) -> WorkspacePath:
-        """A file's true name, by which buffers are known; no look at the disk where it is one."""
-        return self.locate(path).path if isinstance(path, str) else path
-
-    def locate(self, path: Name) -> Location:
-        """The place of a file that an editor names.
-
-        Raises:
-            NotAFileError: It is a root.
-            PathBlockedError: It lies outside.
-        """
-        location = self._guard.find(path, "list")
-        if location.place.path == ".":
-            check_is_file(location, path if isinstance(path, str) else location.shown)
-        return location
-
-    def _stored(self, location: Location) -> Document | None:
-        return None if location.place.kind == "missing" else self._documents.stored(location)
+__all__ = ["BufferWriteResult", "Editors"]
 
 
 _DIFF_IN_ERROR = 4_000
@@ -186,16 +58,22 @@ class BufferWriteResult:
     document: Document | None
 
 
-class BufferWriter:
-    """Saves what editors hold.
+class Editors:
+    """The editors' side of the buffers: files go by any name that was sent, or by their true one.
+
+    An editor belongs to the person, so rules about agents do not keep it from showing a file;
+    an agent that reads the file is asked about as ever.
 
     Args:
         guard: Finds the files.
-        documents: Knows what they are to hold.
-        buffers: Whose they are.
-        committer: Writes them.
+        documents: Reads what the disk has, and knows what files are to hold.
+        buffers: What editors show.
+        committer: Writes the files.
         store: The journal.
         locks: The locks that every change of a file holds.
+
+    Attributes:
+        buffers: As given; what an editor does with a file that it shows is said there.
     """
 
     def __init__(
@@ -209,26 +87,97 @@ class BufferWriter:
     ) -> None:
         self._guard = guard
         self._documents = documents
-        self._buffers = buffers
+        self.buffers = buffers
         self._committer = committer
         self._store = store
         self._locks = locks
 
-    def save(self, changes: ChangeSet, contents: Mapping[str, bytes]) -> None:
+    def open(
+        self,
+        path: Name,
+        text: str,
+        *,
+        client: str,
+        version: int,
+        announced: bool = False,
+    ) -> Buffer:
+        """An editor shows a file, which need not be on the disk.
+
+        Args:
+            path: The file.
+            text: All of its text as the editor has it, saved or not.
+            client: The editor's connection.
+            version: The editor's count of changes.
+            announced: Whether the editor says by itself what becomes of it.
+
+        Raises:
+            PathBlockedError: It lies outside.
+        """
+        location = self.locate(path)
+        return self.buffers.open(
+            *(location.path, text),
+            client=client,
+            version=version,
+            base=self._stored(location),
+            announced=announced,
+        )
+
+    def stored(self, path: Name | Location) -> Document | None:
+        """The document on the disk, for a file that may have been found before; None for no file."""
+        if not isinstance(path, Location):
+            return self._stored(self.locate(path))
+        # Where nothing was, something may be by now.
+        return self._stored(path if path.place.kind == "file" else self.locate(path.path))
+
+    def shown(self, path: Name) -> Document | None:
+        """A file as the bytes that an editor would save it as; None for no file.
+
+        Raises:
+            EncodingUnsafeError: Somebody typed what the file's encoding cannot hold.
+        """
+        return self._documents.present(self.locate(path))
+
+    def locate(self, path: Name) -> Location:
+        """The place of a file that an editor names.
+
+        Raises:
+            NotAFileError: It is a root.
+            PathBlockedError: It lies outside.
+        """
+        location = self._guard.find(path, "list")
+        if location.place.path == ".":
+            check_is_file(location, path if isinstance(path, str) else location.shown)
+        return location
+
+    def _stored(self, location: Location) -> Document | None:
+        return None if location.place.kind == "missing" else self._documents.stored(location)
+
+    # -- what becomes of it on the disk ----------------------------------------------------
+
+    def save(
+        self, changes: ChangeSet, contents: Mapping[str, bytes]
+    ) -> dict[WorkspacePath, tuple[Buffer, Document]]:
         """Bring the files of a change, which are locked, to the states that it starts from.
 
         Args:
             changes: What is to be done next.
             contents: The bytes of the states that it names.
 
+        Returns:
+            The buffers that it starts from, for `Buffers.deliver`.
+
         Raises:
             StaleFileError: A file, or its buffer, is no longer what the change was made for.
         """
-        for change in changes.changes:
+        starts: dict[WorkspacePath, tuple[Buffer, Document]] = {}
+        for change in changes.changes if self.buffers else ():
             if change.before is not None:
                 becomes = None if change.after is None else contents.get(change.after.content)
                 data = contents[change.before.content]
-                self._bring(change.path, change.before, data, becomes)
+                start = self._bring(change.path, change.before, data, becomes)
+                if start is not None:
+                    starts[change.path] = start
+        return starts
 
     def agree(self, documents: Iterable[Document]) -> None:
         """Bring locked files and their buffers to the same text, which somebody has sent.
@@ -239,8 +188,8 @@ class BufferWriter:
             StaleFileError: A file, or its buffer, is something else by now.
         """
         for document in documents:
-            self._bring(document.path, document.revision, document.data)
-            self._buffers.deliver(document)
+            start = self._bring(document.path, document.revision, document.data)
+            self.buffers.deliver(document, start)
 
     def merge(self, path: WorkspacePath, *, agent: str) -> Document | None:
         """A file with what an editor has typed in it; neither of them has it yet.
@@ -260,7 +209,7 @@ class BufferWriter:
         try:
             return self._documents.merged(location).shown
         except StaleFileError as error:
-            buffer = self._buffers.get(path)
+            buffer = self.buffers.get(path)
             if buffer is None or buffer.base is None or self._hides(path, agent, buffer):
                 raise
             name = location.shown
@@ -328,9 +277,7 @@ class BufferWriter:
         self, client: str, over: Document, meant: Document, stored: Document
     ) -> Document:
         """Write unsaved text into the journal, and to the disk if the editor has not saved it."""
-        summary = f"unsaved text of {self._guard.show(over.path.root, over.path.path)}"
-        change = FileChange(over.path, over.revision, meant.revision)
-        operation = new_operation(_own(client), BY_EDITOR, summary, ChangeSet((change,)))
+        operation = self._typing(client, FileChange(over.path, over.revision, meant.revision))
         contents = {one.revision.content: one.data for one in (over, meant)}
         if stored.revision == over.revision:
             self._committer.commit(operation, contents)
@@ -354,13 +301,10 @@ class BufferWriter:
             stored = self._documents.stored(location)
             if stored.data != told.data and not differs_in_form(stored, told):
                 return None
-            for last in self._store.operations(root=told.path.root, path=told.path.path, limit=1):
-                for change in last.changes.changes:
-                    if change.path == told.path and change.after != stored.revision:
-                        summary = f"{location.shown} as the editor saved it after it was cancelled"
-                        return self._adopt(
-                            last.session, PAST_THE_DOORS, summary, change.after, stored
-                        )
+            for last, change in self._last_change(told.path):
+                if change.after != stored.revision:
+                    summary = f"{location.shown} as the editor saved it after it was cancelled"
+                    return self._adopt(last.session, PAST_THE_DOORS, summary, change.after, stored)
             return None
 
     def written(self, operation: str) -> tuple[Document, ...]:
@@ -378,14 +322,18 @@ class BufferWriter:
 
         None where that is not what happened to it last.
         """
-        path = disk.path
-        for last in self._store.operations(root=path.root, path=path.path, limit=1):
-            for change in last.changes.changes if last.tool == PAST_THE_DOORS else ():
-                if change.path == path and change.after == disk.revision and change.before:
-                    with suppress(FilepactError):
-                        data = self._store.content(change.before.content)
-                        return Document(path, data, change.before, disk.named_encoding)
+        for last, change in self._last_change(disk.path):
+            before = change.before if change.after == disk.revision else None
+            if last.tool == PAST_THE_DOORS and before is not None:
+                with suppress(FilepactError):
+                    data = self._store.content(before.content)
+                    return Document(disk.path, data, before, disk.named_encoding)
         return None
+
+    def _last_change(self, path: WorkspacePath) -> Iterator[tuple[Operation, FileChange]]:
+        """The changes of a file by its last operation; none where the journal knows of none."""
+        for last in self._store.operations(root=path.root, path=path.path, limit=1):
+            yield from ((last, change) for change in last.changes.changes if change.path == path)
 
     def restore_merge(
         self, meant: Document, sent: str, session: Session, *, client: str
@@ -415,17 +363,13 @@ class BufferWriter:
             stored = self._documents.stored(location)
             if stored.revision == meant.revision or not same_text(sent, stored):
                 return stored
-            path = meant.path
-            for last in self._store.operations(root=path.root, path=path.path, limit=1):
-                if all(change.after != stored.revision for change in last.changes.changes):
-                    summary = f"{location.shown} written without filepact"
-                    self._adopt(session, PAST_THE_DOORS, summary, meant.revision, stored)
-            change = FileChange(path, stored.revision, meant.revision)
+            last = self._last_change(meant.path)
+            if all(change.after != stored.revision for _, change in last):
+                summary = f"{location.shown} written without filepact"
+                self._adopt(session, PAST_THE_DOORS, summary, meant.revision, stored)
+            change = FileChange(meant.path, stored.revision, meant.revision)
             contents = {one.revision.content: one.data for one in (stored, meant)}
-            summary = f"unsaved text of {location.shown}, again"
-            self._committer.commit(
-                new_operation(_own(client), BY_EDITOR, summary, ChangeSet((change,))), contents
-            )
+            self._committer.commit(self._typing(client, change, ", again"), contents)
             return meant
 
     def _adopt(
@@ -438,12 +382,17 @@ class BufferWriter:
             new_operation(session, tool, summary, ChangeSet((change,))), contents
         )
 
+    def _typing(self, client: str, change: FileChange, more: str = "") -> Operation:
+        """The operation that brings an editor's unsaved text to the disk."""
+        summary = f"unsaved text of {self._guard.show(*change.path)}{more}"
+        return new_operation(_own(client), BY_EDITOR, summary, ChangeSet((change,)))
+
     def _bring(
         self, path: WorkspacePath, state: Revision, data: bytes, becomes: bytes | None = None
-    ) -> None:
-        buffer = self._buffers.get(path)
+    ) -> tuple[Buffer, Document] | None:
+        buffer = self.buffers.get(path)
         if buffer is None:
-            return
+            return None
         location = self._guard.find(path, "list")
         merged = self._documents.merged(location)
         stored, shown = merged.stored, merged.shown
@@ -456,18 +405,17 @@ class BufferWriter:
                     path=location.shown,
                 )
             buffer = buffer.holding(shown.text)
-        self._buffers.starts(buffer, shown)
-        if stored is not None and stored.revision == state.compared:
-            return
-        known = {state.content: data}
-        if stored is not None:
-            known[stored.revision.content] = stored.data
-        before = None if stored is None else stored.revision
-        change = FileChange(path, before, state.compared)
-        summary = f"unsaved text of {location.shown}"
-        self._committer.commit(
-            new_operation(_own(buffer.client), BY_EDITOR, summary, ChangeSet((change,))), known
-        )
+        if stored is None or stored.revision != state.compared:
+            known, before = {state.content: data}, None
+            if stored is not None:
+                known[stored.revision.content], before = stored.data, stored.revision
+            change = FileChange(path, before, state.compared)
+            self._committer.commit(self._typing(buffer.client, change), known)
+        if buffer.is_unsaved:
+            # From now on what the editor shows is older than the disk.
+            base = None if buffer.holding(shown.text) == buffer else buffer.base
+            self.buffers.agree(shown if base is None else with_text(base, buffer.text))
+        return buffer, shown
 
 
 def _typed_on(

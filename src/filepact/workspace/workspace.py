@@ -19,7 +19,7 @@ from filepact.workspace.buffers import Buffers
 from filepact.workspace.commit import Committer
 from filepact.workspace.documents import DocumentCache, Documents, EncodingSettings
 from filepact.workspace.draft import Draft
-from filepact.workspace.editors import BufferWriter, Editors
+from filepact.workspace.editors import Editors
 from filepact.workspace.external import ExternalChanges
 from filepact.workspace.history import SessionHistory, UndoExecutor
 from filepact.workspace.journal import add_checkpoint, new_proposal
@@ -109,9 +109,8 @@ class Workspace:
         self._store = store = store if audit is None else audited(store, audit)
         self._state = state
         self._seen = KnownTextCache(lasting=lasting)
-        self._buffers = Buffers() if buffers is None else buffers
-        self._documents = Documents(encodings or EncodingSettings(guard), self._buffers)
-        self.editors = Editors(guard, self._documents, self._buffers)
+        buffers = Buffers() if buffers is None else buffers
+        self._documents = Documents(encodings or EncodingSettings(guard), buffers)
         self._patience = SessionLimit()
         self._waiting = PendingProposals(
             store, self._seen, self._documents.given, guard.hides, limits
@@ -119,14 +118,12 @@ class Workspace:
         self._committer = Committer(store, state, root_of=guard.root_of, show=self.show)
         self.external = ExternalChanges(guard, store, state.locks)
         self.asked = PermissionLog(guard, store, audit)
-        self.unsaved = BufferWriter(
-            guard, self._documents, self._buffers, self._committer, store, state.locks
-        )
+        self.editors = Editors(guard, self._documents, buffers, self._committer, store, state.locks)
         self._fitting = Rebase(guard, self._documents, store, state.locks)
         self._writer = ChangeWriter(
-            *(guard, store, self._documents, self._buffers, self._seen),
+            *(guard, store, self._documents, self._seen),
             committer=self._committer,
-            unsaved=self.unsaved,
+            editors=self.editors,
         )
         self.approving = Approvals(
             *(guard, store, self._waiting), fitting=self._fitting, writer=self._writer
@@ -334,8 +331,8 @@ class Workspace:
             shown = self._writer.shown(waits.changes, self._writer.versions(), draft.session)
             return Receipt(waits.id, "pending", summary, shown.files, shown.diff, notes, waits.rule)
         if not draft.dry_run:
-            if self._buffers and (draft.mode or self.mode) == "auto":
-                self.unsaved.agree(draft.opened)
+            if self.editors.buffers and (draft.mode or self.mode) == "auto":
+                self.editors.agree(draft.opened)
             self._seen.record_write(draft.session, draft.known)
         return Receipt(None, "unchanged", summary, notes=notes)
 

@@ -34,10 +34,9 @@ if TYPE_CHECKING:
     from filepact.fs.read_only_root import OpenFile
     from filepact.fs.root import Root
     from filepact.fs.state import StateFolder
-    from filepact.workspace.buffers import Buffers
     from filepact.workspace.commit import Committer
     from filepact.workspace.documents import Documents
-    from filepact.workspace.editors import BufferWriter
+    from filepact.workspace.editors import Editors
     from filepact.workspace.guard import Guard
     from filepact.workspace.journal import JournalStore
     from filepact.workspace.read_tracker import KnownTextCache
@@ -62,19 +61,17 @@ class ChangeWriter:
         guard: Guard,
         store: JournalStore,
         documents: Documents,
-        buffers: Buffers,
         seen: KnownTextCache,
         *,
         committer: Committer,
-        unsaved: BufferWriter,
+        editors: Editors,
     ) -> None:
         self._guard = guard
         self._store = store
         self._documents = documents
-        self._buffers = buffers
         self._seen = seen
         self._committer = committer
-        self._unsaved = unsaved
+        self._editors = editors
 
     def versions(self, content: Callable[[str], bytes] | None = None) -> DocumentCache:
         """The states that changes name: of the journal, or whose bytes somebody has."""
@@ -153,8 +150,7 @@ class ChangeWriter:
             note=" ".join(fitted.notes),
             lines=shown.lines,
         )
-        if self._buffers:
-            self._unsaved.save(fitted.changes, fitted.contents)
+        starts = self._editors.save(fitted.changes, fitted.contents)
         done = self._committer.commit(operation, fitted.contents, held)
         session = proposal.session
         if any(
@@ -168,8 +164,7 @@ class ChangeWriter:
                 if before is not None:
                     self._seen.forget(session, before.path)
                 continue
-            if self._buffers:
-                self._buffers.deliver(after)
+            self._editors.buffers.deliver(after, starts.get(after.path))
             # Who goes back is shown what that changes.
             sides = (one for one in (before, after) if one is not None)
             if done.kind != "change" and not self._guard.hides(after.path, session.agent, sides):

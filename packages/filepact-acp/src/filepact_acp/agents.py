@@ -189,7 +189,7 @@ class AgentWrites:
             disk = bound.workspace.editors.stored(path)
             if disk is not None and same_text(text, disk):
                 bound.workspace.external.detect_in(disk.path, session)
-                return bound.workspace.unsaved.before_external(disk), disk
+                return bound.workspace.editors.before_external(disk), disk
         return None, None
 
     def sent(self, bound: AcpSession, session: Session, text: str, meant: Document) -> None:
@@ -249,5 +249,5 @@ class AgentWrites:
             self._keep(bound, one)
 
     def _keep(self, bound: AcpSession, sent: _Sent) -> Document | None:
-        keep = bound.workspace.unsaved.restore_merge
+        keep = bound.workspace.editors.restore_merge
         return keep(sent.meant, sent.text, sent.session, client=self._client)

@@ -71,7 +71,7 @@ class BufferSync:
             return
         wanted = await asyncio.to_thread(self._wanted, paths)
         if searching:
-            for asked in (*doubtful, *self._buffers.unsaved()):
+            for asked in (*doubtful, *await asyncio.to_thread(self._buffers.unsaved)):
                 wanted.setdefault(asked, False)
         for asked, is_named in wanted.items():
             if self._buffers.is_sure(asked.path):
@@ -330,7 +330,7 @@ class BufferSync:
 
     def _record_late_save(self, told: Document) -> None:
         try:
-            found = self._workspace.unsaved.record_late_save(told)
+            found = self._workspace.editors.record_late_save(told)
         except Exception:  # noqa: BLE001 - the session may have ended meanwhile
             _log.debug("what a client did late could not be looked at", exc_info=True)
             return
@@ -351,7 +351,7 @@ class BufferSync:
         notes: list[str] = []
         for one in news:
             known = before.get(one.file.path)
-            if one.file.path in {asked.path for asked in self._buffers.unsaved()}:
+            if self._buffers.holds(one.file.path):
                 notes.append(
                     f"{one.file.path.path}: the client takes no writes; it shows the old text "
                     "until the file is loaded again there."

@@ -1,11 +1,11 @@
-"""The model of what a client shows of files, beside what the disk has: one for every side of ACP.
+"""What a client says of the files that it shows, and what it is to show, for every side of ACP.
 
-It does no asking and no telling: who talks with the client hands in what it said.
+It does no asking and no telling: who talks with the client hands in what it said.  What is known of
+a file is in the buffers of the workspaces.
 """
 
 from __future__ import annotations
 
-import threading
 import time
 from contextlib import suppress
 from itertools import count
@@ -15,25 +15,22 @@ from filepact.errors import FilepactError, InvalidParamsError, StaleFileError
 from filepact.text.edit import EditList
 from filepact.text.lines import Position, common_head, common_tail
 from filepact.text.patch import parse
-from filepact.values import dataclass
-from filepact.workspace.buffers import Typed, same_text, standing
+from filepact.values import replace
+from filepact.workspace.buffers import BufferFormat, Typed, same_text, standing
 from filepact.workspace.documents import merge_unsaved, with_text
-from filepact.workspace.read_tracker import TextCache
 from filepact_wire.uris import path_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from filepact.domain.document import Document, WorkspacePath
-    from filepact.text.lines import Unit
-    from filepact.workspace.buffers import Buffer, Buffers, BufferStatus
+    from filepact.workspace.buffers import Buffers, BufferStatus
     from filepact.workspace.editors import BufferWriteResult
     from filepact.workspace.workspace import Workspace
     from filepact_wire.messages import Message
 
 __all__ = [
     "PATIENCE",
-    "BufferFormat",
     "ClientBuffers",
     "ClientWrite",
     "named_files",
@@ -47,96 +44,38 @@ PATIENCE: Final = 30.0
 _NEXT: Final = 0.02  # seconds that the next key of somebody who types is waited for
 _LONGEST: Final = 0.3  # seconds until a text goes out whoever types
 _TURNS: Final = 100  # in which a text is given again with what was typed before it came
-_REMEMBERED: Final = 32 * 1_048_576
 _BOM: Final = "\ufeff"
-
-
-@dataclass(frozen=True, slots=True)
-class BufferFormat:
-    """How a client shows a file's text where that differs from the file.
-
-    Attributes:
-        bom: A byte-order mark stands at the start.
-        lf: Lines end in LF, whatever they end in on the disk.
-    """
-
-    bom: bool = False
-    lf: bool = False
-
-    @classmethod
-    def of(cls, text: str) -> BufferFormat:
-        """The style of a text that a client has sent."""
-        return cls(text.startswith(_BOM), "\n" in text and "\r" not in text)
-
-    def apply(self, text: str) -> str:
-        """A file's text in this style."""
-        if self.lf:
-            text = text.replace("\r\n", "\n")
-        return f"{_BOM}{text}" if self.bom else text
 
 
 class ClientBuffers:
     """One client's texts; for all threads.
 
-    A text that the client has and the disk has not becomes a buffer of the workspace, so that every
-    tool starts from it.  The file as it was when both last had the same is remembered, so that a
-    text that is only older than the disk is not taken for an unsaved one.
+    What it shows is in the buffers of the workspaces: a text that the client has and the disk has not
+    becomes one, so that every tool starts from it.
 
     Args:
         client: The client's name among the buffers.
-        buffers: Those of all workspaces whose files the client shows.
+        shown: The buffers of all workspaces whose files the client shows.
+
+    Attributes:
+        client: As given.
+        shown: As given.
     """
 
-    def __init__(self, client: str, buffers: Buffers) -> None:
+    def __init__(self, client: str, shown: Buffers) -> None:
         self.client = client
-        self._buffers = buffers
-        self._lock = threading.Lock()
+        self.shown = shown
         self._versions = count(1)
-        # The files as client and disk last had them alike, and as the client showed them last
-        # where it had text that was not saved.
-        self._agreed: TextCache[WorkspacePath, Document] = TextCache(_REMEMBERED)
-        self._unsaved: TextCache[WorkspacePath, Document] = TextCache(_REMEMBERED)
-        self._styles: dict[WorkspacePath, BufferFormat] = {}
-        self._announced: set[WorkspacePath] = set()
 
     # -- what the client shows ------------------------------------------------------------
 
-    def agreed(self, path: WorkspacePath) -> Document | None:
-        """A file as it was when client and disk last had the same text; None for never."""
-        with self._lock:
-            return self._agreed.get(path)
-
-    def unsaved(self, path: WorkspacePath) -> Document | None:
-        """The file that the client's unsaved text would make; None where there is none."""
-        with self._lock:
-            return self._unsaved.get(path)
-
-    def agree(self, disk: Document) -> None:
-        """Client and disk have the same text of a file."""
-        with self._lock:
-            self._agreed.put(disk.path, disk)
-
-    def forget(self, path: WorkspacePath) -> None:
-        """Forget when client and disk last had the same text of a file."""
-        with self._lock:
-            self._agreed.drop(path)
-
-    def forget_style(self, path: WorkspacePath) -> None:
-        """The client shows a file just as the disk has it."""
-        self._styles.pop(path, None)
-
     def take(
-        self,
-        workspace: Workspace,
-        path: WorkspacePath,
-        text: str | None,
-        stored: Callable[[], Document | None],
+        self, path: WorkspacePath, text: str | None, stored: Callable[[], Document | None]
     ) -> BufferStatus:
-        """Take over what the client says that a file holds.
+        """Take over what the client says that a file holds when it is asked.
 
         Args:
-            workspace: Has the file.
-            path: Its true name.
+            path: The file's true name.
             text: Its text; None when the client has no such file.
             stored: Tells what the disk has, which is None for no file.
 
@@ -146,97 +85,33 @@ class ClientBuffers:
         Raises:
             FilepactError: What the disk has cannot be told.
         """
-        buffer = self._buffers.get(path)
+        buffer = self.shown.get(path)
         self.close(path)
-        disk = stored()
-        found = standing(
-            text,
-            disk,
-            agreed=self.agreed(path),
-            known=None if buffer is None else buffer.text,
-        )
-        if text is None or found.kind == "nothing":
-            return found
-        if found.kind == "doubtful":
-            self._buffers.doubt(path, client=self.client)
-            return found
-        if found.kind == "same" and disk is not None:
-            self.agree(disk)
+        disk, history = stored(), self.shown.history(path)
+        known = None if buffer is None else buffer.text
+        found = standing(text, disk, agreed=history.agreed, known=known)
+        history = replace(history, absent=found.kind == "nothing")
+        if found.kind == "same":
+            history = replace(history, agreed=disk)
         elif found.base is not None:
-            self.agree(found.base)
-        if found.kind != "mangled":
-            self._styles[path] = BufferFormat.of(text)
-        if found.kind == "unsaved":
-            self._open(workspace, path, text.removeprefix(_BOM), found.base)
+            history = replace(history, agreed=found.base)
+        if text is not None and found.kind not in ("nothing", "doubtful", "mangled"):
+            history = replace(history, style=BufferFormat.of(text))
+        self.shown.remember(path, history)
+        if found.kind == "doubtful":
+            self.shown.doubt(path, client=self.client)
+        elif text is not None and found.kind == "unsaved":
+            self.shown.open(
+                *(path, text.removeprefix(_BOM)),
+                client=self.client,
+                version=next(self._versions),
+                base=found.base,
+            )
         return found
-
-    def _open(
-        self, workspace: Workspace, path: WorkspacePath, text: str, base: Document | None
-    ) -> None:
-        editors = workspace.editors
-        editors.open(path, text, client=self.client, version=next(self._versions), base=base)
-        with suppress(FilepactError):
-            shown = editors.shown(path)
-            if shown is not None:
-                with self._lock:
-                    self._unsaved.put(path, shown)
 
     def close(self, path: WorkspacePath) -> None:
         """The client has no unsaved text of a file, or none that counts any more."""
-        with self._lock:
-            self._unsaved.drop(path)
-        self._buffers.close(path, client=self.client)
-
-    def committed(self, path: WorkspacePath) -> None:
-        """A change has put the client's unsaved text on the disk: from now on it is older."""
-        with self._lock:
-            shown = self._unsaved.get(path)
-            if shown is not None:
-                self._agreed.put(path, shown)
-                self._unsaved.drop(path)
-
-    # -- what the client says by itself ---------------------------------------------------
-
-    def get(self, path: WorkspacePath) -> Buffer | None:
-        """The buffer of a file, whoever opened it."""
-        return self._buffers.get(path)
-
-    def announces(self, path: WorkspacePath) -> bool:
-        """Whether the client says by itself what happens to a file, and need not be asked."""
-        return path in self._announced
-
-    def opened(self, workspace: Workspace, path: str, text: str, version: int) -> WorkspacePath:
-        """The client shows a file, with all of its text; also once more.
-
-        Returns:
-            The file's true name.
-
-        Raises:
-            PathBlockedError: It lies outside the workspace.
-        """
-        buffer = workspace.editors.open(path, text, client=self.client, version=version)
-        self._announced.add(buffer.path)
-        return buffer.path
-
-    def changed(
-        self, path: WorkspacePath, typed: Sequence[Typed], version: int, unit: Unit = "utf-16"
-    ) -> None:
-        """The text of a file has changed, one change after the other.
-
-        Raises:
-            InvalidParamsError: The client has not opened the file, or a place is none.
-            StaleFileError: The version is not a later one.
-        """
-        self._buffers.change(path, typed, client=self.client, version=version, unit=unit)
-
-    def saved(self, path: WorkspacePath, base: Document | None) -> None:
-        """The client has written a file by itself; this is what the disk has."""
-        self._buffers.saved(path, client=self.client, base=base)
-
-    def closed(self, path: WorkspacePath) -> None:
-        """The client no longer shows a file; text that was not saved is gone, as it is there."""
-        self._announced.discard(path)
-        self.close(path)
+        self.shown.close(path, client=self.client)
 
     def receive(self, workspace: Workspace, method: str, params: Message) -> None:
         """Take one ``document/...`` notification.
@@ -244,31 +119,33 @@ class ClientBuffers:
         Raises:
             FilepactError: It does not fit, or the file lies outside the workspace.
         """
-        path = path_of(params.get("uri"))
+        path, client = path_of(params.get("uri")), self.client
         if path is None:
             return
         text, version = params.get("text"), params.get("version")
         if method == "document/didOpen" and isinstance(text, str) and type(version) is int:
-            self.opened(workspace, path, text, version)
+            workspace.editors.open(path, text, client=client, version=version, announced=True)
             return
         location = workspace.editors.locate(path)
-        if not self.announces(location.path):
+        if not self.shown.announces(location.path):
             # It has been asked since, and what it shows then is not what this goes on from.
             return
         if method == "document/didChange":
             changes = params.get("contentChanges")
             if isinstance(changes, list) and type(version) is int:
-                self.changed(location.path, list(map(typed_of, changes)), version)
+                typed = list(map(typed_of, changes))
+                self.shown.change(location.path, typed, client=client, version=version)
         elif method == "document/didSave":
-            self.saved(location.path, workspace.editors.stored(location))
+            stored = workspace.editors.stored(location)
+            self.shown.saved(location.path, client=client, base=stored)
         elif method == "document/didClose":
-            self.closed(location.path)
+            self.close(location.path)
 
     # -- what the client is to show -------------------------------------------------------
 
     def in_style(self, path: WorkspacePath, text: str) -> str:
         """A text of a file as the client shows such texts."""
-        return self._styles.get(path, BufferFormat()).apply(text)
+        return self.shown.history(path).style.apply(text)
 
     def joined(
         self, workspace: Workspace, meant: Document, text: str | None, *, agent: str
@@ -289,8 +166,11 @@ class ClientBuffers:
             EncodingUnsafeError: Nobody can know what was typed, or the file's encoding cannot hold
                 it.
         """
-        path = meant.path
-        before = self.unsaved(path) or self.agreed(path)
+        path, buffer = meant.path, self.shown.get(meant.path)
+        before = self.shown.history(path).agreed
+        if buffer is not None and buffer.is_unsaved:
+            with suppress(FilepactError):
+                before = workspace.editors.shown(path) or before
         if text is None or (before is None and not text):
             return meant
         if before is not None and same_text(text, before):
@@ -305,10 +185,10 @@ class ClientBuffers:
                     return both
         elif found.kind != "doubtful":
             return meant
-        self.take(workspace, path, text, lambda: meant)
+        self.take(path, text, lambda: meant)
         try:
             # It refuses for the same reason, and shows what was typed to whom may see it.
-            workspace.unsaved.merge(path, agent=agent)
+            workspace.editors.merge(path, agent=agent)
         finally:
             self.close(path)
         raise typed_over(path)
@@ -330,16 +210,17 @@ class ClientBuffers:
             What the disk has; None where that cannot be found out.
         """
         self.close(meant.path)
+        left = None
         try:
-            left = workspace.unsaved.check_saved(
+            left = workspace.editors.check_saved(
                 meant, client=self.client, operation=operation, over=over
             )
         except FilepactError:
-            return None
-        if left.document is None:
-            self.forget(meant.path)
-        else:
-            self.agree(left.document)
+            left = None
+        history = replace(self.shown.history(meant.path), absent=False)
+        if left is not None:
+            history = replace(history, agreed=left.document)
+        self.shown.remember(meant.path, history)
         return left
 
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 from filepact.domain.document import RootId, WorkspacePath
 from filepact.errors import FilepactError, InvalidParamsError
 from filepact.workspace.buffers import Typed
-from filepact_acp.client_buffers import ClientBuffers
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -47,7 +46,7 @@ class EditorDocuments:
         note: Callable[[str], None] | None,
     ) -> None:
         self._sessions = sessions
-        self._client = ClientBuffers(_EDITOR, sessions.buffers)
+        self._buffers = sessions.buffers
         self._deliver = deliver
         self._note = note
         self._shown: dict[str, WorkspacePath] = {}
@@ -72,7 +71,7 @@ class EditorDocuments:
             raise InvalidParamsError(f"{path!r} is not an absolute path")
         if not self._house(path, text, version):
             there = self._shown.get(path) or WorkspacePath(RootId("/"), _plain(path))
-            self._sessions.buffers.open(there, text, client=_EDITOR, version=version, base=None)
+            self._buffers.open(there, text, client=_EDITOR, version=version, base=None)
             self._shown[path] = there
             self._homeless.add(path)
 
@@ -92,7 +91,8 @@ class EditorDocuments:
             StaleFileError: The version is not a later one: open the file again with its whole text.
         """
         typed = (Typed(changes),) if isinstance(changes, str) else changes
-        self._client.changed(self._there(path), typed, version, unit)
+        there = self._there(path)
+        self._buffers.change(there, typed, client=_EDITOR, version=version, unit=unit)
         self._typed.set()
 
     def saved(self, path: str) -> None:
@@ -107,9 +107,8 @@ class EditorDocuments:
                 stored = workspace.editors.stored(path)
             except FilepactError:
                 continue
-            self._client.saved(there, stored)
-            buffer = self._client.get(there)
-            if buffer is not None and buffer.is_unsaved and (buffer.text or stored is not None):
+            buffer = self._buffers.saved(there, client=_EDITOR, base=stored)
+            if buffer.is_unsaved and (buffer.text or stored is not None):
                 self._say(f"{path}: was saved by the editor, but the disk has something else.")
             return
 
@@ -118,12 +117,12 @@ class EditorDocuments:
         there = self._shown.pop(path, None)
         self._homeless.discard(path)
         if there is not None:
-            self._client.closed(there)
+            self._buffers.close(there, client=_EDITOR)
 
     def text(self, path: str) -> str | None:
         """The text of a file that an editor shows; None for any other."""
         there = self._shown.get(path)
-        buffer = None if there is None else self._client.get(there)
+        buffer = None if there is None else self._buffers.get(there)
         return None if buffer is None else buffer.text
 
     def names(self, path: WorkspacePath) -> tuple[str, ...]:
@@ -132,14 +131,14 @@ class EditorDocuments:
 
     def take(self) -> tuple[Delivery, ...]:
         """The edits that editors have to make, each once; for clients that are not told them."""
-        return self._sessions.buffers.take(_EDITOR)
+        return self._buffers.take(_EDITOR)
 
     # -- what becomes of it ---------------------------------------------------------------
 
     def settle(self) -> None:
         """Look whether the folders of the sessions hold files that were in none before."""
         for path in tuple(self._homeless):
-            buffer = self._client.get(self._shown[path])
+            buffer = self._buffers.get(self._shown[path])
             if buffer is not None and self._house(path, buffer.text, buffer.version):
                 self._homeless.discard(path)
 
@@ -151,7 +150,7 @@ class EditorDocuments:
             return
         # One after the other, so that nobody answers before the edits are made that were its own.
         async with self._delivering:
-            buffers = self._sessions.buffers
+            buffers = self._buffers
             while (delivery := buffers.hand_over(_EDITOR)) is not None:
                 self._typed.clear()
                 said = await self._made(self._deliver, delivery)
@@ -179,29 +178,28 @@ class EditorDocuments:
 
     async def _typed_since(self, delivery: Delivery) -> bool:
         """Whether the editor has told of something typed, for which the edits are made anew."""
-        buffers = self._sessions.buffers
         with suppress(TimeoutError):
             async with asyncio.timeout(_MOMENT):
-                while buffers.is_waited_for(delivery):
+                while self._buffers.is_waited_for(delivery):
                     await self._typed.wait()
                     self._typed.clear()
-        return not buffers.is_waited_for(delivery)
+        return not self._buffers.is_waited_for(delivery)
 
     def _house(self, path: str, text: str, version: int) -> bool:
         """Open a file in a workspace whose folders hold it; whether there is one."""
         before = self._shown.get(path)
-        known = None if before is None else self._client.get(before)
+        known = None if before is None else self._buffers.get(before)
         for workspace in self._sessions.workspaces:
             try:
-                there = self._client.opened(workspace, path, text, version)
+                buffer = workspace.editors.open(path, text, client=_EDITOR, version=version)
             except FilepactError:
                 continue
-            if before is not None and before.absolute != there.absolute:
-                self._client.closed(before)
+            if before is not None and before.absolute != buffer.path.absolute:
+                self._buffers.close(before, client=_EDITOR)
             elif known is not None and known.base is not None:
                 # It is still the same text that grew: what the disk has got since is not in it.
-                self._client.saved(there, known.base)
-            self._shown[path] = there
+                self._buffers.saved(buffer.path, client=_EDITOR, base=known.base)
+            self._shown[path] = buffer.path
             return True
         return False
 

@@ -22,7 +22,6 @@ from filepact.errors import (
 )
 from filepact.tools.answers import shortened
 from filepact.values import dataclass, late_regex
-from filepact.workspace.buffers import needs_decoding
 from filepact_wire.messages import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -146,16 +145,28 @@ def is_for_the_disk(error: ClientResponseError, disk: Document | None) -> bool:
     if error.code == MISSING or error.kind == "not_found":
         return True
     if error.kind:
-        return error.kind in ("not_text", "encoding") and needs_decoding(disk)
+        return error.kind in ("not_text", "encoding") and _needs_decoding(disk)
     if disk is None:
         return not error.words or _ABSENT.search(error.words) is not None
-    if not needs_decoding(disk):
+    if not _needs_decoding(disk):
         return False
     try:
         readable = bool(disk.text)
     except BinaryFileError:
         readable = False
     return _UNREADABLE.search(error.words) is not None or not (readable or error.words)
+
+
+def _needs_decoding(disk: Document | None) -> bool:
+    """Whether an editor that knows UTF-8 alone cannot show what the disk has."""
+    if disk is None:
+        return False
+    try:
+        disk.data.decode()
+        name = disk.source.encoding.name
+    except (BinaryFileError, UnicodeDecodeError):
+        return True
+    return name != "utf-8"
 
 
 class ClientRequestError(Exception):

@@ -127,7 +127,7 @@ def beforehand(
     wanted = ExcerptOptions(_first(line), _count(limit), ANSWER_LIMIT, _encoded, _at_most)
     try:
         document = bound.workspace.reader(session, proposed=False).glance(path)
-        if bound.workspace.editors.shows(document.path) or bound.workspace.proposes(
+        if bound.workspace.editors.buffers.get(document.path) or bound.workspace.proposes(
             session, document.path
         ):
             return None

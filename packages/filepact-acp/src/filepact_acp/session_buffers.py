@@ -276,14 +276,14 @@ class SessionBuffers:
     ) -> None:
         self.workspace = workspace
         self.session = session
-        self._buffers = ClientBuffers(client, buffers)
+        self._client = ClientBuffers(client, buffers)
+        self._buffers = buffers
         self._own = Session(f"client {client}", Actor("program", client))
         self._spellings: dict[str, str] = {}
         for folder in folders:
             root = workspace.guard.find(folder, "list").root.path
             self._spellings.setdefault(root, folder)
         self._open: dict[WorkspacePath, ClientDocument] = {}
-        self._held: dict[WorkspacePath, ClientFile] = {}
 
     # -- what the client shows ------------------------------------------------------------
 
@@ -308,8 +308,16 @@ class SessionBuffers:
         return None
 
     def unsaved(self) -> tuple[ClientFile, ...]:
-        """The files of which the client had another text than the disk."""
-        return tuple(self._held.values())
+        """The files of which the client had another text than the disk, as far as they may be read."""
+        found: list[ClientFile | None] = []
+        for buffer in self._buffers.present:
+            with suppress(FilepactError):
+                found.append(self.ask(buffer.path))
+        return tuple(filter(None, found))
+
+    def holds(self, path: WorkspacePath) -> bool:
+        """Whether the client had another text of a file than the disk."""
+        return self._buffers.get(path) is not None
 
     def to_save(self, paths: Iterable[Name]) -> tuple[PendingWrite, ...]:
         """The client's unsaved texts that it can save without losing anything.
@@ -320,11 +328,11 @@ class SessionBuffers:
         for path in paths:
             with suppress(FilepactError):
                 asked = self.ask(path)
-                if asked is None or asked.path not in self._held:
+                buffer = None if asked is None else self._buffers.get(asked.path)
+                if asked is None or buffer is None:
                     continue
-                buffer = self._buffers.get(asked.path)
                 stored = self.workspace.editors.stored(asked.path)
-                if buffer is not None and _revision(buffer.base) == _revision(stored):
+                if _revision(buffer.base) == _revision(stored):
                     text = self.in_client_style(asked.path, buffer.text)
                     found.append(PendingWrite(asked, self.present(asked.path), text))
         return tuple(found)
@@ -349,14 +357,9 @@ class SessionBuffers:
             FilepactError: What the disk has may not be read, or is too large.
         """
         session = self.session if read else self._own
-        self._held.pop(asked.path, None)
-        found = self._buffers.take(
-            self.workspace, asked.path, text, partial(self._disk, asked.path, session)
-        )
-        if found.kind == "unsaved":
-            self._held[asked.path] = asked
-            if read:
-                self.note_seen(asked.path)
+        found = self._client.take(asked.path, text, partial(self._disk, asked.path, session))
+        if read and found.kind == "unsaved":
+            self.note_seen(asked.path)
         return found
 
     def keep_open(
@@ -386,7 +389,7 @@ class SessionBuffers:
                 elif asked.path not in was or was[asked.path].stamp != one.stamp:
                     self._keep_one(asked, one)
         for path in was.keys() - self._open.keys():
-            self._drop(path)
+            self._client.close(path)
         return tuple(doubtful)
 
     def _keep_one(self, asked: ClientFile, one: ClientDocument) -> None:
@@ -408,18 +411,17 @@ class SessionBuffers:
 
     def may_be_older(self, path: WorkspacePath) -> bool:
         """Whether the disk has changed since the client and the disk had the same text."""
-        agreed = self._buffers.agreed(path)
+        agreed = self._buffers.history(path).agreed
         return agreed is not None and _revision(agreed) != _revision(self.stored(path))
 
     # -- what the client has to be told ---------------------------------------------------
 
     def pending_writes(self, operation: Operation) -> tuple[PendingWrite, ...]:
         """The new texts of an operation that was just done, as the client is to have them."""
-        self.workspace.editors.take(self._buffers.client)
+        self._buffers.take(self._client.client)
         found: list[PendingWrite] = []
         for change in operation.changes.changes:
             before, after = change.before, change.after
-            self._buffers.committed(change.path)
             if after is None or (before is not None and before.content == after.content):
                 continue
             document = self.present(change.path)
@@ -452,14 +454,14 @@ class SessionBuffers:
             return write
         if meant is None:
             raise typed_over(path)
-        both = self._buffers.joined(self.workspace, meant, text, agent=self.session.agent)
+        both = self._client.joined(self.workspace, meant, text, agent=self.session.agent)
         if both is meant:
             return write
         return replace(write, document=both, text=self.in_client_style(path, both.text), over=meant)
 
     def in_client_style(self, path: WorkspacePath, text: str) -> str:
         """A text of a file as the client shows such texts."""
-        return self._buffers.in_style(path, text)
+        return self._client.in_style(path, text)
 
     def check(self, path: WorkspacePath, text: str) -> None:
         """Ask the rules about what a file holds, wherever that came from.
@@ -483,15 +485,14 @@ class SessionBuffers:
             operation: What made it so; empty where nothing in the journal did.
         """
         path, shown, meant = write.file.path, write.file.path.path, write.document
-        self._held.pop(path, None)
         if meant is None:
-            self._buffers.close(path)
+            self._client.close(path)
             disk = self.present(path)
             if disk is not None:
                 self._buffers.agree(disk)
                 return ""
             return _gone(shown)
-        left = self._buffers.settle(self.workspace, meant, operation, write.over)
+        left = self._client.settle(self.workspace, meant, operation, write.over)
         if left is None:
             return f"{shown}: what the client made of it could not be looked at; read it again."
         if left.document is None:
@@ -517,9 +518,9 @@ class SessionBuffers:
             path: The file.
             before: What it was, with what the client had not saved.
         """
-        if path in self._held and before is not None:
+        if self.holds(path) and before is not None:
             self._buffers.agree(before)
-        self._drop(path)
+        self._client.close(path)
 
     def present(self, path: WorkspacePath) -> Document | None:
         """A file as it is now, with what the client has not saved; None if it cannot be read."""
@@ -534,10 +535,6 @@ class SessionBuffers:
         with suppress(FilepactError):
             return self.workspace.editors.stored(path)
         return None
-
-    def _drop(self, path: WorkspacePath) -> None:
-        self._buffers.close(path)
-        self._held.pop(path, None)
 
     def _disk(self, path: WorkspacePath, session: Session) -> Document | None:
         """A file as it is now, seen by a session; without a buffer that is what the disk has.

@@ -401,6 +401,52 @@ def test_a_file_that_the_editor_announces_is_known_without_asking(tmp_path):
         assert rig.agent.answer_to(wanted)["result"] == {"content": "a = 1\nb = 2\n"}
 
 
+def opens(rig, name, text):
+    """The editor tells by itself that it shows a file; returns what every notice of it names."""
+    said = {"sessionId": "s1", "uri": (rig.work / name).as_uri()}
+    opened = {**said, "languageId": "text", "version": 1, "text": text}
+    rig.editor.send({"method": "document/didOpen", "params": opened})
+    rig.agent.next()
+    return said
+
+
+def test_what_is_typed_after_an_editor_opened_a_file_that_it_was_being_asked_about_is_seen(
+    tmp_path,
+):
+    with Rig(tmp_path, fs=BOTH, checked=False) as rig:
+        (rig.work / "a.txt").write_bytes(b"one\r\n")
+        rig.start()
+        wanted = rig.begin_read("a.txt")
+        question = rig.editor.request("fs/read_text_file")
+        said = opens(rig, "a.txt", "one\n")
+        rig.editor.answer(question, {"content": "one\n"})
+        assert rig.agent.answer_to(wanted)["result"] == {"content": "one\r\n"}
+        typed = {**said, "version": 2, "contentChanges": [{"text": "one\ntyped\n"}]}
+        rig.editor.send({"method": "document/didChange", "params": typed})
+        rig.agent.next()
+        wanted = rig.begin_read("a.txt")
+        rig.shows("one\ntyped\n")
+        assert rig.agent.answer_to(wanted)["result"] == {"content": "one\r\ntyped\r\n"}
+
+
+def test_an_editor_that_had_no_text_of_a_file_and_opened_it_since_is_asked_before_it_is_given_one(
+    tmp_path,
+):
+    with Rig(tmp_path, fs=BOTH, checked=False) as rig:
+        rig.start()
+        wanted = rig.begin_read("new.txt")
+        missing = {"code": -32002, "message": "Resource not found"}
+        rig.editor.send({"id": rig.editor.request("fs/read_text_file")["id"], "error": missing})
+        assert "error" in rig.agent.answer_to(wanted)
+        opens(rig, "new.txt", "typed\n")
+        assert rig.read("new.txt")["result"] == {"content": "typed\n"}
+        wanted = rig.begin_write("new.txt", "typed\n\nagent\n")
+        # More was typed, and is not told yet.
+        rig.shows("typed more\n")
+        assert rig.takes()["content"] == "typed more\n\nagent\n"
+        assert rig.agent.answer_to(wanted)["result"] == {}
+
+
 def test_what_single_agents_need_is_done_for_them(tmp_path):
     with Rig(tmp_path, agent="gemini-cli") as rig:
         rig.start()

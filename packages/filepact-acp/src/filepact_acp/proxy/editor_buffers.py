@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from filepact.errors import BinaryFileError, FilepactError, StaleFileError
+from filepact.workspace.buffers import BufferHistory
 from filepact.workspace.documents import EDIT_LIMIT
 from filepact_acp.agents import AgentWrites
 from filepact_acp.client_buffers import PATIENCE, ClientBuffers, ClientWrite
@@ -75,9 +76,8 @@ class EditorTexts:
         self._facts = facts
         self._aside = aside
         self.patience = patience
-        self._buffers = ClientBuffers(EDITOR, buffers)
-        # Files of which it has said that it has no text.
-        self._absent: set[WorkspacePath] = set()
+        self._client = ClientBuffers(EDITOR, buffers)
+        self._buffers = buffers
         self._twice = AgentWrites(EDITOR)
         # What was typed where a change was made, until it is shown again.
         self._overtyped: dict[WorkspacePath, str] = {}
@@ -100,7 +100,7 @@ class EditorTexts:
         """
         with ExitStack() as held:
             self._mine.held = held
-            self._mine.take = partial(bound.workspace.unsaved.alone, tuple(keys))
+            self._mine.take = partial(bound.workspace.editors.alone, tuple(keys))
             held.enter_context(self._mine.take())
             yield
 
@@ -205,26 +205,17 @@ class EditorTexts:
         Raises:
             ClientRequestError: It is no text that can be written.
         """
-        path = location.path
         _check_whole(location, text)
-        found = self._buffers.take(
-            bound.workspace, path, text, partial(self._stored, bound, location)
-        )
-        if found.kind == "nothing":
-            self._absent.add(path)
-        else:
-            self._absent.discard(path)
+        self._client.take(location.path, text, partial(self._stored, bound, location))
 
     def mark_agreed(self, document: Document) -> None:
         """The editor shows of a file just what the disk has, and has shown nothing else."""
-        self._buffers.forget_style(document.path)
-        self._absent.discard(document.path)
-        self._buffers.agree(document)
+        self._buffers.remember(document.path, BufferHistory(document))
 
     def receive_notification(self, bound: AcpSession, method: str, params: Message) -> None:
         """Take what the editor says of a file by itself; nonsense is ignored."""
         with suppress(FilepactError):
-            self._buffers.receive(bound.workspace, method, params)
+            self._client.receive(bound.workspace, method, params)
 
     # -- what the agent writes by itself as well ------------------------------------------
 
@@ -233,7 +224,7 @@ class EditorTexts:
         before, disk = self._twice.first(bound, session, path, content)
         if before is None:
             return False
-        if self._buffers.agreed(before.path) in (None, disk):
+        if self._buffers.history(before.path).agreed in (None, disk):
             # What the editor holds grew from that.
             self._buffers.agree(before)
         return True
@@ -243,7 +234,7 @@ class EditorTexts:
     ) -> None:
         """Note that the agent's text was written, or merged and written."""
         if receipt.status == "applied":
-            for meant in bound.workspace.unsaved.written(str(receipt.operation)):
+            for meant in bound.workspace.editors.written(str(receipt.operation)):
                 self._twice.sent(bound, session, content, meant)
 
     def end_step(self, bound: AcpSession) -> None:
@@ -283,13 +274,12 @@ class EditorTexts:
             ClientRequestError: The editor did not want it, somebody typed in the same lines
                 meanwhile, or the turn ended; the files are what they were.
         """
-        editors = bound.workspace.editors
-        merged = editors.take(EDITOR)
+        merged = self._buffers.take(EDITOR)
         for delivery in merged:
             base = delivery.before.base
             if base is not None and self._facts.reads and self._buffers.announces(base.path):
                 # With the new text it is asked what it shows, and what it says by itself is too late.
-                self._buffers.closed(base.path)
+                self._client.close(base.path)
                 self._buffers.agree(base)
         if receipt.status == "unchanged":
             # The disk had it already, and has now what was typed as well.
@@ -307,7 +297,7 @@ class EditorTexts:
                     notes.append(self._tell(bound, path, operation, known))
                     told.append(path)
                 else:
-                    editors.close(path, client=EDITOR)
+                    self._client.close(path)
         except ClientRequestError as refusal:
             paths = [path for path, _ in receipt.present]
             self._take_back(bound, session, operation, paths, told, refusal)
@@ -322,13 +312,10 @@ class EditorTexts:
         found: Location | None = None,
     ) -> str:
         shown = bound.workspace.show(path)
-        was_typed = self._buffers.unsaved(path) is not None
-        self._buffers.committed(path)
         if not self._facts.writes:
-            if not self._buffers.announces(path):
-                self._buffers.close(path)
-            if not was_typed:
+            if self._buffers.get(path) is None or self._buffers.announces(path):
                 return ""
+            self._client.close(path)
             return f"{shown}: the editor takes no writes; it shows the old text until it loads it."
         # From the editor's answer on nothing is done that takes time: what is typed from then on
         # is not in what it is given.
@@ -362,7 +349,7 @@ class EditorTexts:
             ClientRequestError: The same was typed meanwhile; it shows that again.
         """
         path, place = meant.path, _place(bound, meant.path)
-        styled = partial(self._buffers.in_style, path)
+        styled = partial(self._client.in_style, path)
         news, seen = ClientWrite(meant, styled, showed, typing=typing), None
         try:
             while True:
@@ -386,7 +373,7 @@ class EditorTexts:
 
     def _news(self, bound: AcpSession, path: WorkspacePath, text: str) -> Message:
         """A file's new text in the editor's own way of showing it."""
-        content = self._buffers.in_style(path, text)
+        content = self._client.in_style(path, text)
         return {**_place(bound, path), "content": content}
 
     def _read_again(
@@ -402,17 +389,17 @@ class EditorTexts:
         """
         workspace, agent = bound.workspace, self._facts.agent
         try:
-            if self._buffers.announces(path):
+            buffer = self._buffers.get(path)
+            if buffer is not None and buffer.announced:
                 stored = self._stored(bound, path)
-                buffer = workspace.editors.buffer(path)
-                if buffer is None or not buffer.is_unsaved:
+                if not buffer.is_unsaved:
                     return stored, stored, None
-                joined = workspace.unsaved.merge(path, agent=agent)
+                joined = workspace.editors.merge(path, agent=agent)
                 return (stored if joined == stored else joined), stored, None
             # What is known of it has gone into the change.
-            self._buffers.close(path)
+            self._client.close(path)
             text, location = None, None
-            if path not in self._absent:
+            if not self._buffers.history(path).absent:
                 location = found or workspace.guard.find(path, "list")
                 asked = self.question(bound, location, path)
                 if asked is not None:
@@ -422,7 +409,7 @@ class EditorTexts:
             stored = self._stored(bound, location or path)
             if text is None or stored is None:
                 return stored, stored, text
-            return self._buffers.joined(workspace, stored, text, agent=agent), stored, text
+            return self._client.joined(workspace, stored, text, agent=agent), stored, text
         except FilepactError as error:
             raise to_refusal(error, path.absolute, bound.roots) from None
 
@@ -431,11 +418,10 @@ class EditorTexts:
     ) -> str:
         """The editor has the new text and, as the protocol wants it, has saved it."""
         path, shown = meant.path, bound.workspace.show(meant.path)
-        self._buffers.closed(path)
-        self._absent.discard(path)
+        self._client.close(path)
         with suppress(FilepactError):
             self._twice.put_right(bound, path)
-        left = self._buffers.settle(bound.workspace, meant, operation, over)
+        left = self._client.settle(bound.workspace, meant, operation, over)
         if left is None:
             return f"{shown}: what the editor made of it could not be looked at; read it again."
         if left.document is None:
@@ -460,7 +446,7 @@ class EditorTexts:
         for path in paths:
             self._twice.forget(path)
             # It shows what the disk is to have again.
-            workspace.editors.close(path, client=EDITOR)
+            self._client.close(path)
         try:
             undone = workspace.undo(session, operation, dry_run=False)
         except FilepactError:
@@ -470,7 +456,7 @@ class EditorTexts:
                 f"{refusal.message} It is on the disk as {operation} all the same and could not "
                 f"be taken back; `filepact show {operation}` shows it.",
             ) from None
-        workspace.editors.take(EDITOR)
+        self._buffers.take(EDITOR)
         for path in paths:
             seen, disk = self._overtyped.pop(path, None), self._stored(bound, path)
             if seen is not None and disk is not None:
@@ -495,7 +481,7 @@ class EditorTexts:
         def look() -> None:
             shown = bound.workspace.show(told.path)
             try:
-                found = bound.workspace.unsaved.record_late_save(told)
+                found = bound.workspace.editors.record_late_save(told)
             except FilepactError as error:
                 _log.warning("%s: could not be looked at: %s", shown, error.message)
                 return
