@@ -55,13 +55,13 @@ def test_an_edit_over_mcp_takes_few_calls(tmp_path):
         # besides bytes, for moves, for files that are written in place, and for bytes that are no text; 10 for what the
         # modules above do; 11 for the proof that the text is what was asked;
         # 6 for files of several names that are renamed with other lines.
-        "calls": 702,
-        "names resolved": 2,
-        "openat2": 5,
+        "calls": 691,
+        "names resolved": 1,
+        "openat2": 3,
         "whole reads": 1,
         # What it writes; what it reads is what the call before has written, byte by byte.
         "texts decoded": 1,
-        "policy decisions": 2,
+        "policy decisions": 1,
         "looks for .editorconfig": 1,
         "sha256": 8,
         "fsync": 2,
