@@ -649,6 +649,24 @@ def test_a_file_in_the_place_of_a_folder_goes_back_also_if_both_are_ignored_by_n
     assert (agents.root / "mine").is_dir()
 
 
+def test_an_ignored_file_in_a_folder_that_a_command_hides_is_known_to_the_next_one(agents):
+    (agents.root / ".gitignore").write_text("*.log\n")
+    agents.tell("UserPromptSubmit")
+    (agents.root / "d").mkdir()
+    (agents.root / "d" / "made.log").write_text("1\n")
+    command = "chmod -R u+w d; echo d/ > .ignore"
+    agents.tell("PreToolUse", "Bash", command=command)
+    (agents.root / ".ignore").write_text("d/\n")
+    agents.tell("PostToolUse", "Bash", command=command)
+    command = "chmod -R u+x d"
+    agents.tell("PreToolUse", "Bash", call="t2", command=command)
+    (agents.root / "d" / "made.log").chmod(0o744)
+    agents.tell("PostToolUse", "Bash", call="t2", command=command)
+    with agents.workspace() as workspace:
+        workspace.undo_selected(PERSON, Selection(turn=NEWEST))
+    assert (agents.root / "d" / "made.log").stat().st_mode & 0o777 == 0o644
+
+
 def test_a_link_that_a_person_puts_in_the_place_of_a_file_that_is_written_stays(agents):
     file = agents.root / "a.txt"
     file.write_text("1\n")
@@ -1178,6 +1196,23 @@ def test_a_file_that_a_background_command_has_made_anew_as_it_was_may_be_a_perso
             agents.write("a.txt", "by hand\n")
             agents.tell("Stop")
     assert agents.log() == [(BY_NOBODY, {"a.txt"})]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
+def test_what_a_link_that_a_background_command_has_made_leads_to_is_not_its_own(agents):
+    (agents.root / "mine").write_text("one\n")
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as hook:
+        above = chain(hook.pid, os.getpid())
+        agents.tell("UserPromptSubmit", above=chain(os.getppid(), os.getpid()))
+        given = {"command": "ln -sf mine a.txt; (sleep 9; echo late >> a.txt) &"}
+        agents.tell("PreToolUse", "Bash", above=above, **given)
+        with subprocess.Popen(["cat"], stdin=subprocess.PIPE):
+            (agents.root / "a.txt").unlink()
+            (agents.root / "a.txt").symlink_to("mine")
+            agents.tell("PostToolUse", "Bash", above=above, **given)
+            agents.write("mine", "by hand\n")
+            agents.tell("Stop")
+    assert agents.log()[1:] == [("Bash", {"a.txt"}), (BY_NOBODY, {"mine"})]
 
 
 # -- several at once -----------------------------------------------------------------------

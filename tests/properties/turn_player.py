@@ -280,8 +280,12 @@ class Player:
             self.tell("PermissionRequest", turn, call, inner=inner)
         self._call = number
         self.moves(call.steps, turn, agent, f"during {call.tool}", by=call, asks=asks)
+        # A call has what it names, whoever wrote it meanwhile, also if nobody hears of its end.
+        led = {_leads(self.place.root, call.named)} if call.named else set()
+        self.truth.through |= led - named
+        named |= led
         if killed:
-            self.truth.blend(since)
+            self.truth.blend(since, set() if call.own else named)
             self.ran = 0
             return
         if call.tool == "Bash" and not (self.ran if self.asks else call.command):
@@ -290,8 +294,6 @@ class Player:
         self.tell("PostToolUse", turn, call, number, took=bool(self.ran), inner=inner)
         self.ran = 0
         if call.tool != "Task" and not call.own:
-            # A call has what it names, whoever wrote it meanwhile.
-            named |= {_leads(self.place.root, call.named)} if call.named else set()
             self.truth.blend(since, named)
 
     def write(self, call: Call, text: str, turn: str) -> None:

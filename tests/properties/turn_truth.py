@@ -120,6 +120,7 @@ class Truth:
         linked: Files that had another name (hard links) at some time, with the numbers of what stood there.
         beside: What a person left in the root beside layers.
         came: Under which name a file was before that an agent moved to a name.
+        through: Files that a call may have written by a link that came meanwhile in the place of the one that it names.
         changes: By name: who, from what, to what, when.  A ``touch`` is the agent's, and the same stands there again.
     """
 
@@ -131,6 +132,7 @@ class Truth:
     linked: dict[str, set[int]] = field(default_factory=dict)
     beside: dict[str, Entry | None] = field(default_factory=dict)
     came: dict[str, str] = field(default_factory=dict)
+    through: set[str] = field(default_factory=set)
     _stamps: dict[str, os.stat_result] = field(default_factory=dict)
 
     @classmethod

@@ -505,13 +505,15 @@ def _taken_back(place: Place, one: History, truth: Truth, session: str) -> Wrong
         if f"{_shown(name)} stays as somebody made it" in said and entry == truth.now.get(name):
             continue
         # What a person did to a file that goes back to its former name goes with it.
-        with_it = re.search(
-            f"{re.escape(_shown(name))} keeps what was changed in (.+?) meanwhile", said
-        )
-        if with_it and entry == truth.now.get(with_it[1]) and _was_persons(truth, entry):
+        others = [
+            x
+            for x in names
+            if f"{_visible(name)} keeps what was changed in {_visible(x)} meanwhile" in said
+        ]
+        if any(entry == truth.now.get(one) for one in others) and _was_persons(truth, entry):
             continue
         # What somebody did to it while the command ran is put down to that, and goes.
-        if with_it and entry and truth.goes_back_with(with_it[1], wanted[0], entry):
+        if entry and any(truth.goes_back_with(one, wanted[0], entry) for one in others):
             continue
         # What was written through a protection stays under it, until a person lifts that.
         protected = f"{_shown(name)}{_PROTECTED}" in said
@@ -524,6 +526,7 @@ def _taken_back(place: Place, one: History, truth: Truth, session: str) -> Wrong
             or _is_unseen(one.door, entry, wanted[0], name, held)
             or _came_unseen(one, truth, name, entry)
             or (wanted == [None] and left_above and _came_ignored(one, name))
+            or (name in truth.through and _is_left_out(replace(one, door="off"), name))
         ):
             truth.unseen.append(name)
             continue

@@ -539,7 +539,7 @@ def named_below(
         snapshot = snapshots[root]
         prefix = "" if folder == "." else f"{folder}/"
         tops = {name for name in snapshot.hidden if name.startswith(prefix)}
-        if prefix and not snapshot.was_free(folder):
+        if prefix and not _is_free((), (), snapshot.hidden, snapshot.end, folder):
             tops = {folder}
         for top in sorted(tops):
             below = files_below(guard.root_of(root), top, _MOST_NAMED - len(found))

@@ -25,7 +25,7 @@ from filepact_hooks.shell_command import read_command
 from filepact_hooks.shell_programs import expand_word, written_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Iterator
 
     from filepact.workspace.file_snapshot import Folder
     from filepact.workspace.guard import Guard
@@ -44,7 +44,9 @@ _RIGHTS: Final = words("chmod chown chgrp setfacl setfattr")
 """Programs that change what files are besides their bytes."""
 
 
-def files_of(call: ToolCall, guard: Guard, start: str, home: str = "") -> CallFiles:
+def files_of(
+    call: ToolCall, guard: Guard, start: str, home: str = "", done: Container[WorkspacePath] = ()
+) -> CallFiles:
     """Tell what a call may change, and what of that its words name.
 
     Args:
@@ -52,8 +54,9 @@ def files_of(call: ToolCall, guard: Guard, start: str, home: str = "") -> CallFi
         guard: The roots.
         start: Where relative names start, absolute.
         home: What ``~`` stands for; empty for nothing.
+        done: Files that it does not change any more, nor what they lead to.
     """
-    found = _Finding(guard, home)
+    found = _Finding(guard, home, done)
     for use in call.uses:
         if use.action not in ("read", "list"):
             found.add(posixpath.join(start, found.at_home(use.path)), use.action)
@@ -82,8 +85,8 @@ def left_behind(call: ToolCall) -> ToolCall | None:
 
 
 class _Finding:
-    def __init__(self, guard: Guard, home: str) -> None:
-        self._guard = guard
+    def __init__(self, guard: Guard, home: str, done: Container[WorkspacePath]) -> None:
+        self._guard, self._done = guard, done
         self.at_home = partial(at_home, home=home)
         self.files: set[WorkspacePath] = set()
         self.written: set[WorkspacePath] = set()
@@ -98,9 +101,11 @@ class _Finding:
         with suppress(ValueError):
             above, name = posixpath.split(posixpath.normpath(path))
             true = posixpath.join(look_at(above).path, name)
+            inside = self._guard.inside(true)
+            if inside and WorkspacePath(inside[0].path, inside[1]) in self._done:
+                return
             if action == "write" and (leads := look_at(true).path) != true:
                 self.add(leads, action)
-            inside = self._guard.inside(true)
             if inside is None or len(self.files) + len(self.folders) >= _MOST_NAMES:
                 return
             root, base = inside

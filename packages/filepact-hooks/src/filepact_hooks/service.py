@@ -402,15 +402,15 @@ class HookDaemon:
         call, since = call.over(heard, event.seconds, _BEFORE_IT_RAN)
         # What was changed since it ended, while this process stood still, is not its own.
         until = heard + _BEFORE_IT_RAN
-        done = self._settle(desk, call, since=since, until=until if self._now() > until else 0)
+        until = until if self._now() > until else 0
+        done = call.done | self._settle(desk, call, since=since, until=until)
         # What is left was there before it ran, or nobody knows whether it ran.
         self._look(desk, session)
         behind = left_behind(event.does)
         if late := self._late(call, above, session.actor.name * bool(behind)):
             if behind:  # What is over had what its own words name.
-                call = replace(call, names=desk.may_change(replace(event, does=behind)).names)
-            call = replace(call, late=late, done=call.done | done)
-            self._calls[key] = replace(call, begun=self._clock(), above=())
+                call = replace(call, names=desk.may_change(replace(event, does=behind), done).names)
+            self._calls[key] = replace(call, late=late, done=done, begun=self._clock(), above=())
 
     def _late(
         self, call: OpenCall, above: tuple[HostProcess, ...], agent: str
@@ -565,11 +565,11 @@ class _Desk:
         else:
             self.workspace.external.read_first(names)
 
-    def may_change(self, event: HookEvent) -> CallFiles:
-        """Return the files that a call may change, as its words tell."""
+    def may_change(self, event: HookEvent, done: Collection[WorkspacePath] = ()) -> CallFiles:
+        """Return the files that a call may change, as its words tell; `done` as of `files_of`."""
         guard = self.workspace.guard
         start = posixpath.join(guard.roots[0].path, event.cwd)
-        return files_of(event.does, guard, start, home_folder() or "")
+        return files_of(event.does, guard, start, home_folder() or "", done)
 
     def attend(
         self, may: CallFiles, call: tuple[str, str], under_way: Collection[tuple[str, str]]
