@@ -307,12 +307,40 @@ def test_a_new_file_in_which_somebody_typed_meanwhile_is_not_written_over(tmp_pa
         assert not (it.work / "b.txt").exists()
 
 
+PATCH = "".join(
+    f"--- {name}\n+++ {name}\n@@ -9 +9 @@\n-line 9\n+line 9 AGENT\n" for name in ("b.txt", "c.txt")
+)
+
+
+@asked
+@pytest.mark.parametrize(
+    ("old", "new"), [("line 5\n", "line 5 TYPED\n"), ("line 9 AGENT", "line 9 AGTYPEDENT")]
+)
+def test_what_is_typed_while_a_change_is_taken_back_is_kept(tmp_path, side, old, new):
+    with side(tmp_path, in_order=True) as it:
+        for name in ("b.txt", "c.txt"):
+            (it.work / name).write_text(BASE)
+            it.show(name, BASE)
+        refused = []
+
+        def refuse_the_second(path):
+            if path.endswith("c.txt"):
+                refused.append(path)
+                raise Refused("Not now")
+
+        def type_after_the_answer(path):
+            if refused and path.endswith("b.txt"):
+                refused.clear()
+                it.type("b.txt", old, new)
+
+        it.screen.on_write, it.screen.on_answer = refuse_the_second, type_after_the_answer
+        it.tool("patch_apply", {"patch": PATCH})
+        assert it.shown("b.txt") == BASE.replace(old.removesuffix(" AGENT"), new)
+        assert it.disk("b.txt") == it.shown("b.txt").encode()
+
+
 @asked
 def test_what_is_typed_before_a_change_is_taken_back_is_kept(tmp_path, side):
-    patch = "".join(
-        f"--- {name}\n+++ {name}\n@@ -9 +9 @@\n-line 9\n+line 9 AGENT\n"
-        for name in ("b.txt", "c.txt")
-    )
     with side(tmp_path) as it:
         for name in ("b.txt", "c.txt"):
             (it.work / name).write_text(BASE)
@@ -324,7 +352,7 @@ def test_what_is_typed_before_a_change_is_taken_back_is_kept(tmp_path, side):
                 raise Refused("Not now")
 
         it.screen.on_write = refuse_the_second
-        it.tool("patch_apply", {"patch": patch})
+        it.tool("patch_apply", {"patch": PATCH})
         assert it.shown("b.txt") == BASE.replace("line 5", "line 5 TYPED")
         assert it.disk("b.txt") == it.shown("b.txt").encode()
         assert it.shown("c.txt") == BASE

@@ -351,11 +351,7 @@ class SessionFiles:
                 outcome = await self._sync.carry_out(outcome, str(facts["operation"]), before, stop)
             return outcome
         news, draft = made
-        try:
-            news = await self._sync.hand_over(news, stop)
-        except FilepactError:
-            await self._sync.give_back(stop)
-            raise
+        news = await self._sync.hand_over(news, stop)
         self._sync.mark(news)
         note = await asyncio.to_thread(self._buffers.settle, news)
         self.workspace.record_write(draft)

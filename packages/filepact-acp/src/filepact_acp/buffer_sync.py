@@ -57,8 +57,6 @@ class BufferSync:
         self._remote = remote
         self._texts = texts
         self._late: set[asyncio.Future[None]] = set()
-        # What was typed where a change was made, until it is shown again.
-        self._overtyped: dict[ClientFile, str] = {}
 
     # -- before a call: what the client shows ---------------------------------------------
 
@@ -187,8 +185,16 @@ class BufferSync:
             text = await self._ask(asked, stop)
         return text
 
-    async def hand_over(self, news: PendingWrite, stop: CancelScope) -> PendingWrite:
+    async def hand_over(
+        self, news: PendingWrite, stop: CancelScope, lost: dict[ClientFile, str] | None = None
+    ) -> PendingWrite:
         """Give the client a new text, with what was typed until it has that.
+
+        Args:
+            news: The text.
+            stop: Ends the waiting.
+            lost: Takes what was typed where the text stands, if both do not go together; without it the
+                client is given that again at once.
 
         Returns:
             What it was given.
@@ -209,10 +215,20 @@ class BufferSync:
             styled = partial(self._buffers.in_client_style, news.file.path)
             typing = news.over is not None and told is None
             out = ClientWrite(news.document, styled, showed, typing=typing)
-            return await self._hand_over(news, out, told, stop)
+            typed: dict[ClientFile, str] = {} if lost is None else lost
+            try:
+                return await self._hand_over(news, out, told, stop, typed)
+            finally:
+                if lost is None:
+                    await self.give_back(typed)
 
     async def _hand_over(
-        self, news: PendingWrite, out: ClientWrite, told: list[str] | None, stop: CancelScope
+        self,
+        news: PendingWrite,
+        out: ClientWrite,
+        told: list[str] | None,
+        stop: CancelScope,
+        lost: dict[ClientFile, str],
     ) -> PendingWrite:
         seen = None
         try:
@@ -233,7 +249,7 @@ class BufferSync:
                     return news
         except StaleFileError:
             if seen is not None and out.was_given:
-                self._overtyped[news.file] = seen
+                lost[news.file] = seen
             raise
 
     async def _give(
@@ -262,13 +278,12 @@ class BufferSync:
                     looking.cancel()
         return None
 
-    async def give_back(self, stop: CancelScope) -> None:
+    async def give_back(self, lost: Mapping[ClientFile, str]) -> None:
         """Give the client again what it showed where a change was made that is taken back now."""
-        while self._overtyped:
-            asked, seen = self._overtyped.popitem()
+        for asked, seen in lost.items():
             with suppress(FilepactError, TimeoutError):
                 async with asyncio.timeout(_PATIENCE):
-                    await stop.wait_for(self._remote.write(asked.name, seen))
+                    await self._remote.write(asked.name, seen)
                 # It is the client's own again, and what that saves is a change of its own.
                 await asyncio.to_thread(self._buffers.keep, asked, seen)
 
@@ -305,19 +320,20 @@ class BufferSync:
             notes = await asyncio.to_thread(self._leave, news, before)
             return _with(outcome, notes)
         told: list[PendingWrite] = []
+        lost: dict[ClientFile, str] = {}
         notes = []
         for one in news:
             try:
                 stop.check()
-                given = await self.hand_over(one, stop)
+                given = await self.hand_over(one, stop, lost)
             except (FilepactError, ScopeCancelledError) as error:
-                await self.take_back(operation, told, error)
+                await self.take_back(operation, told, lost, error)
                 raise
             told.append(given)
             self.mark(given)
             notes.append(await asyncio.to_thread(self._buffers.settle, given, operation))
         if stop.cancelled:
-            await self.take_back(operation, told, ScopeCancelledError())
+            await self.take_back(operation, told, lost, ScopeCancelledError())
             raise ScopeCancelledError
         return _with(outcome, notes)
 
@@ -366,7 +382,11 @@ class BufferSync:
             self._texts.record_sent(name, news.text)
 
     async def take_back(
-        self, operation: str, told: Sequence[PendingWrite], reason: Exception
+        self,
+        operation: str,
+        told: Sequence[PendingWrite],
+        lost: Mapping[ClientFile, str],
+        reason: Exception,
     ) -> None:
         """Undo an operation that the client refused, and give it the old texts of the rest.
 
@@ -382,7 +402,7 @@ class BufferSync:
                 f"{reason}; and the change could not be taken back: {error.message}",
                 hint=f"The person can take it back: {operation} in `filepact log`.",
             ) from None
-        await self.give_back(CancelScope())
+        await self.give_back(lost)
         for one in await asyncio.to_thread(self._news, str(undone.operation)):
             if any(one.file.path == earlier.file.path for earlier in told):
                 try:

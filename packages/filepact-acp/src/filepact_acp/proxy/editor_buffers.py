@@ -50,6 +50,9 @@ EDITOR: Final = "editor"
 
 _TAKING_BACK: Final = 10.0  # seconds for an editor to take the old text of a file again
 
+_Told = dict["WorkspacePath", "str | None"]
+"""Files of which an editor was given a new text; with what was typed where that stands, if both do not go together."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -79,8 +82,6 @@ class EditorTexts:
         self._client = ClientBuffers(EDITOR, buffers)
         self._buffers = buffers
         self._twice = AgentWrites(EDITOR)
-        # What was typed where a change was made, until it is shown again.
-        self._overtyped: dict[WorkspacePath, str] = {}
         self._mine = threading.local()
 
     # -- other proxies of the same editor -------------------------------------------------
@@ -281,21 +282,24 @@ class EditorTexts:
                 # With the new text it is asked what it shows, and what it says by itself is too late.
                 self._client.close(base.path)
                 self._buffers.agree(base)
+        told: _Told = {}
         if receipt.status == "unchanged":
             # The disk had it already, and has now what was typed as well.
             for delivery in merged:
-                self._tell(bound, delivery.path, "")
+                try:
+                    self._tell(bound, delivery.path, "", told)
+                except ClientRequestError:
+                    self._give_back(bound, delivery.path, told, "")
+                    raise
         operation = receipt.operation
         if receipt.status != "applied" or operation is None:
             return ()
         notes: list[str] = []
-        told: list[WorkspacePath] = []
         try:
             for path, there in receipt.present:
                 if there:
                     known = found if found is not None and found.path == path else None
-                    notes.append(self._tell(bound, path, operation, known))
-                    told.append(path)
+                    notes.append(self._tell(bound, path, operation, told, known))
                 else:
                     self._client.close(path)
         except ClientRequestError as refusal:
@@ -309,7 +313,10 @@ class EditorTexts:
         bound: AcpSession,
         path: WorkspacePath,
         operation: str,
+        told: _Told,
         found: Location | None = None,
+        *,
+        patience: float | None = None,
     ) -> str:
         shown = bound.workspace.show(path)
         if not self._facts.writes:
@@ -322,17 +329,28 @@ class EditorTexts:
         meant, stored, showed = self._read_again(bound, path, found)
         if meant is None or _text_of(meant) is None:
             return ""
-        meant, reply = self._hand_over(bound, meant, showed, typing=stored is not meant)
+        meant, reply = self._hand_over(
+            *(bound, meant, showed, told), typing=stored is not meant, patience=patience
+        )
         if stored is not meant:
             _log.warning("%s: what was typed meanwhile was kept", shown)
         if reply.kind == "error":
             raise _refused("The editor refused this change", reply.value)
         if reply.kind == "cancelled":
             raise refuse(CANCELLED, "cancelled", "The turn ended before this was done.")
+        if reply.kind == "silent" and patience is not None:
+            return ""
         return self._settle(bound, meant, operation, over=stored)
 
     def _hand_over(
-        self, bound: AcpSession, meant: Document, showed: str | None, *, typing: bool
+        self,
+        bound: AcpSession,
+        meant: Document,
+        showed: str | None,
+        told: _Told,
+        *,
+        typing: bool,
+        patience: float | None = None,
     ) -> tuple[Document, EditorResult]:
         """Give the editor a new text, and again what was typed between its last answer and that.
 
@@ -340,7 +358,9 @@ class EditorTexts:
             bound: The session's folders.
             meant: The file as it is to be.
             showed: What the editor showed when that was made; None where it was not asked.
+            told: Takes what the editor has then.
             typing: Whether somebody has typed while the change was made.
+            patience: Seconds for the editor to take it; None for as long as it takes a person.
 
         Returns:
             The file as the editor has it now, and its answer.
@@ -360,21 +380,19 @@ class EditorTexts:
                 late = partial(self._answered_late, bound, news.meant)
                 write = {**place, "content": news.text}
                 if not news.asks:
-                    return news.meant, self._questions.ask(WRITE, write, late=late)
+                    reply = self._questions.ask(WRITE, write, patience=patience, late=late)
+                    told.update({path: None} if reply.kind == "result" else {})
+                    return news.meant, reply
                 asked = self._questions.begin_together((READ, place), (WRITE, write), late=late)
                 seen = _content_of(self._questions.end_of(asked[0], patience=self.patience))
-                reply = self._questions.end_of(asked[1])
+                reply = self._questions.end_of(asked[1], patience=patience)
+                told.update({path: None} if reply.kind == "result" else {})
                 if reply.kind != "result" or news.given(seen):
                     return news.meant, reply
         except StaleFileError as error:
             if seen is not None and news.was_given:
-                self._overtyped[path] = seen
+                told[path] = seen
             raise to_refusal(error, path.absolute, bound.roots) from None
-
-    def _news(self, bound: AcpSession, path: WorkspacePath, text: str) -> Message:
-        """A file's new text in the editor's own way of showing it."""
-        content = self._client.in_style(path, text)
-        return {**_place(bound, path), "content": content}
 
     def _read_again(
         self, bound: AcpSession, path: WorkspacePath, found: Location | None = None
@@ -439,7 +457,7 @@ class EditorTexts:
         session: Session,
         operation: str,
         paths: Sequence[WorkspacePath],
-        told: list[WorkspacePath],
+        told: _Told,
         refusal: ClientRequestError,
     ) -> None:
         workspace = bound.workspace
@@ -457,23 +475,23 @@ class EditorTexts:
                 f"be taken back; `filepact show {operation}` shows it.",
             ) from None
         self._buffers.take(EDITOR)
-        for path in paths:
-            seen, disk = self._overtyped.pop(path, None), self._stored(bound, path)
-            if seen is not None and disk is not None:
-                # It is the editor's again, and what that saves is a change of its own.
-                news = {**_place(bound, path), "content": seen}
-                self._questions.ask(WRITE, news, patience=_TAKING_BACK)
-                self._settle(bound, disk, str(undone.operation))
-        for path in told:
-            with suppress(ClientRequestError):
-                # What was typed in the same lines meanwhile stays as it is.
-                meant, stored, _ = self._read_again(bound, path)
-                text = None if meant is None else _text_of(meant)
-                if meant is not None and text is not None:
-                    news = self._news(bound, path, text)
-                    reply = self._questions.ask(WRITE, news, patience=_TAKING_BACK)
-                    if reply.kind == "result":
-                        self._settle(bound, meant, str(undone.operation), over=stored)
+        for path, seen in tuple(told.items()):
+            if seen is None:
+                with suppress(ClientRequestError):
+                    # What was typed in the same lines meanwhile stays as it is.
+                    self._tell(bound, path, str(undone.operation), told, patience=_TAKING_BACK)
+            self._give_back(bound, path, told, str(undone.operation))
+
+    def _give_back(
+        self, bound: AcpSession, path: WorkspacePath, told: _Told, operation: str
+    ) -> None:
+        """Give the editor again what was typed where it was given another text."""
+        seen, disk = told.get(path), self._stored(bound, path)
+        if seen is not None and disk is not None:
+            # It is the editor's again, and what that saves is a change of its own.
+            news = {**_place(bound, path), "content": seen}
+            self._questions.ask(WRITE, news, patience=_TAKING_BACK)
+            self._settle(bound, disk, operation)
 
     def _answered_late(self, bound: AcpSession, told: Document, reply: EditorResult) -> None:
         """An editor that was told to forget a change may have made it all the same."""
