@@ -28,6 +28,7 @@ class Deadline:
 
     Attributes:
         seconds: How long the call may take.
+        cancelled: As given.
         stopped: Why the work was told to stop; empty as long as it was not.
 
     Args:
@@ -36,7 +37,7 @@ class Deadline:
         clock: Seconds that only grow.
     """
 
-    __slots__ = ("_began", "_cancelled", "_clock", "_end", "seconds", "stopped")
+    __slots__ = ("_began", "_clock", "_end", "cancelled", "seconds", "stopped")
 
     def __init__(
         self,
@@ -45,7 +46,7 @@ class Deadline:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.seconds = seconds
-        self._cancelled = cancelled
+        self.cancelled = cancelled
         self._clock = clock
         self._began = clock()
         self._end = self._began + seconds
@@ -67,7 +68,7 @@ class Deadline:
         if self._clock() >= self._end:
             self.stopped = "time"
             return "time"
-        if self._cancelled():
+        if self.cancelled():
             self.stopped = self.stopped or "cancelled"
             return "cancelled"
         return ""
@@ -78,7 +79,7 @@ class Deadline:
 
     def within(self, seconds: float) -> Deadline:
         """A deadline for a part of the work: this one, or so many seconds, whichever ends first."""
-        return Deadline(min(seconds, self.left), self._cancelled, self._clock)
+        return Deadline(min(seconds, self.left), self.cancelled, self._clock)
 
     def check(self) -> None:
         """Refuse to go on with work that has changed nothing yet.
@@ -87,7 +88,7 @@ class Deadline:
             TimedOutError: The time is over.
             CallCancelledError: The caller has given up.
         """
-        if self._clock() < self._end and not self._cancelled():
+        if self._clock() < self._end and not self.cancelled():
             return
         match self.why:
             case "time":

@@ -205,7 +205,7 @@ def test_of_included_texts_those_that_include_them_are_asked_about(
         (servers,) = scene.semantics._servers.values()
         text = scene.get(name).replace(old, new)
         step = TextChange(WorkspacePath(str(scene.root), name), "changed", scene.get(name), text)
-        deadline = CallDeadline.after(SECONDS, lambda: False, patient=True)
+        deadline = CallDeadline(SECONDS, lambda: False, patient=True)
         found, whole = servers.dependents([step], deadline)
         done = scene.write({name: text})
     finally:

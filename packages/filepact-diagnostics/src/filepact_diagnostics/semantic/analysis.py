@@ -363,7 +363,7 @@ class ChangeDiagnostics:
         kinds = ("changed", "created")
         exact = all(one.kind in kinds and one.absolute in past for one in self.changes)
         exact = exact and not self.servers.readers(self.changes)
-        if unknown and exact and deadline.rest >= spent * _PAST_COSTS:
+        if unknown and exact and deadline.left >= spent * _PAST_COSTS:
             wanted = [one for one in paths if one.absolute in unknown or one.absolute in past]
             earlier = self.servers.propose(past, wanted, deadline)
             for answer in earlier.answers:

@@ -127,7 +127,7 @@ class PendingDiagnostics:
                 steps = merge_changes(one.analysis.changes, analysis.changes)
                 one.analysis = replace(one.analysis, changes=steps)
             elif own or verified.left or verified.unsure:
-                patience = CallDeadline.after(_PATIENCE, self._over.is_set, patient=True)
+                patience = CallDeadline(_PATIENCE, self._over.is_set, patient=True)
                 one = _Waiting(session, analysis, patience, own, False, {}, [], done=verified.done)
                 self._waiting = [*self._waiting, one][-_MOST_DEFERRED:]
             else:
@@ -182,7 +182,7 @@ class PendingDiagnostics:
 
     def settle(self, session: str, deadline: CallDeadline) -> None:
         """Wait until nothing is left to be found out for a session."""
-        while self.pending(session) and deadline.rest and not deadline.cancelled():
+        while self.pending(session) and deadline.left and not deadline.cancelled():
             self._over.wait(_PAUSE / 4)
 
     def pending(self, session: str) -> frozenset[str]:
@@ -234,7 +234,7 @@ class PendingDiagnostics:
 
     def _go_on(self, one: _Waiting, analysis: ChangeDiagnostics) -> str | None:
         """The lines for a later receipt; empty if there are none any more, None if not yet."""
-        if not one.patience.rest:
+        if not one.patience.left:
             return ""
         if not analysis.is_current:
             # The session itself may be at its next change, which will be told together with this one.
@@ -244,7 +244,7 @@ class PendingDiagnostics:
         if one.unsure:
             if not servers.indexed:
                 return None
-            wait = CallDeadline.after(_TELLING, never, patient=True)
+            wait = CallDeadline(_TELLING, never, patient=True)
             found, whole = servers.dependents(analysis.changes, wait)
             one.tries += 1
             if not whole and one.tries < _MOST_TRIES and servers.teller(analysis.changes):
@@ -257,7 +257,7 @@ class PendingDiagnostics:
             with self._lock:
                 one.unsure, one.partial = False, one.partial or not whole
                 one.left |= dict.fromkeys(more)
-        wait = CallDeadline.after(_SLICE, never, patient=True)
+        wait = CallDeadline(_SLICE, never, patient=True)
         first, one.asked = not one.asked, True
         own = servers.ask(analysis.visible_paths, (), wait, background=True)
         failed = {
@@ -272,11 +272,11 @@ class PendingDiagnostics:
                 in_time = all(report.seconds <= PROMPT for report in each.reports)
                 servers.record_timeliness(each.server, in_time=in_time, waited=False)
         with self._lock:
-            if one.left and one.patience.rest < _PATIENCE - _ENOUGH:
+            if one.left and one.patience.left < _PATIENCE - _ENOUGH:
                 one.partial, one.left = True, {}
             part = list(islice(one.left, _PART))
         if part:
-            wait = CallDeadline.after(_PART_SECONDS, never, patient=True)
+            wait = CallDeadline(_PART_SECONDS, never, patient=True)
             before = analysis.diagnostics_before(part, one.done)
             rest = servers.ask((), part, wait, background=True)
             done = {
@@ -312,11 +312,11 @@ class PendingDiagnostics:
         servers, changed = analysis.servers, {each.absolute for each in analysis.changes}
         wrong = {path for (_, path), each in one.found.items() if each.diagnostics}
         paths = [path for path in servers.paths(wrong - changed) if analysis.may_see(path)]
-        wait = CallDeadline.after(_LAST_QUESTION, self._over.is_set, patient=True)
+        wait = CallDeadline(_LAST_QUESTION, self._over.is_set, patient=True)
         asked = servers.ask(analysis.visible_paths, paths, wait)
         if not asked.answers:
             return None
-        wait = CallDeadline.after(_LAST_QUESTION, self._over.is_set, patient=True)
+        wait = CallDeadline(_LAST_QUESTION, self._over.is_set, patient=True)
         before = analysis.earlier(
             one.before, asked, [*analysis.visible_paths, *paths], wait, one.done
         )

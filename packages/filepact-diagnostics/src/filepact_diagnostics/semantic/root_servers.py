@@ -15,9 +15,10 @@ from itertools import islice
 from posixpath import basename, splitext
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from filepact.domain.deadline import Deadline
 from filepact.domain.document import WorkspacePath
 from filepact.errors import FilepactError
-from filepact.values import dataclass, late_regex, replace
+from filepact.values import late_regex, replace
 from filepact_diagnostics.lsp.diagnostics import DiagnosticsHistory, FileDiagnostics
 from filepact_diagnostics.lsp.features import DependentsQuery, SymbolReferencesQuery
 from filepact_diagnostics.semantic.changed_names import changed_texts, names_of_changes
@@ -65,45 +66,38 @@ _STEERING: Final = late_regex(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class CallDeadline:
-    """The deadline of a wait for servers; ends early when the caller cancels.
+class CallDeadline(Deadline):
+    """The deadline of a wait for servers.
 
     Attributes:
-        end: On the steady clock, in seconds.
-        cancelled: Whether the caller has lost interest.
         patient: Whether servers that are starting are waited for.
     """
 
-    end: float
-    cancelled: Callable[[], bool]
-    patient: bool
+    __slots__ = ("patient",)
 
-    @classmethod
-    def after(cls, seconds: float, cancelled: Callable[[], bool], *, patient: bool) -> CallDeadline:
-        """A deadline that many seconds from now."""
-        return cls(time.monotonic() + seconds, cancelled, patient)
+    def __init__(self, seconds: float, cancelled: Callable[[], bool], *, patient: bool) -> None:
+        super().__init__(seconds, cancelled)
+        self.patient = patient
 
-    @property
-    def rest(self) -> float:
-        """Seconds that are left."""
-        return max(self.end - time.monotonic(), 0.0)
+    def within(self, seconds: float) -> CallDeadline:
+        """A deadline for a part of the wait: this one, or so many seconds, whichever ends first."""
+        return CallDeadline(min(seconds, self.left), self.cancelled, patient=self.patient)
 
     @property
     def for_servers(self) -> float:
         """Seconds that servers have; less, so that what they did not answer can still be told."""
-        return max(self.rest - _MARGIN, 0.0)
+        return max(self.left - _MARGIN, 0.0)
 
     def wait(self, future: Future[_T]) -> _T | None:
         """The result of work on another thread; None if it does not end in time."""
         while True:
-            rest = self.rest
+            left = self.left
             try:
-                return future.result(min(rest, _SLICE))
+                return future.result(min(left, _SLICE))
             except CancelledError:
                 return None  # the servers were ended meanwhile
             except NotYetError:
-                if rest <= 0 or self.cancelled():
+                if left <= 0 or self.cancelled():
                     return None
 
 
@@ -229,8 +223,8 @@ class RootServers:
         server, sides = self.teller(changes), changed_texts(changes)
         if server is None or not sides:
             return None
-        seconds = min(deadline.rest * _TOLD_SHARE, _TOLD_AT_ONCE if quick else deadline.rest)
-        wait = CallDeadline.after(seconds, deadline.cancelled, patient=False)
+        seconds = min(deadline.left * _TOLD_SHARE, _TOLD_AT_ONCE if quick else deadline.left)
+        wait = CallDeadline(seconds, deadline.cancelled, patient=False)
         question = DependentsQuery(server.dependents, sides)
         answer, _ = self.query(server.name, question, (), {}, wait)
         if answer is None or answer.state != "answered":
@@ -246,10 +240,10 @@ class RootServers:
         """Files that use what changed lines declare, as a running server knows it, beneath the root."""
         running = {one.server for one in self._pool.status() if one.root == self.root}
         server = next((one.name for one in self._pool.servers if one.name in across), "")
-        seconds = self.index.patience(server, deadline.rest, behind=deadline.patient)
+        seconds = self.index.patience(server, deadline.left, behind=deadline.patient)
         if server not in running or not seconds:
             return []
-        wait = CallDeadline.after(seconds, deadline.cancelled, patient=False)
+        wait = CallDeadline(seconds, deadline.cancelled, patient=False)
 
         def ask(places: Sequence[tuple[str, int]]) -> QueryAnswer | None:
             paths = self.paths(dict.fromkeys(path for path, _ in places))
@@ -301,7 +295,7 @@ class RootServers:
         if ranked is None:
             used = [] if quick else self._used_in(across, changes, deadline)
             ranked = dict.fromkeys(name for name in used if name not in changed)
-            most_read = 0.0 if quick else min(deadline.rest * _FLOWS_SHARE, _FLOWS_SECONDS)
+            most_read = 0.0 if quick else min(deadline.left * _FLOWS_SHARE, _FLOWS_SECONDS)
             names = names_of_changes(changes)
             ranked |= dict.fromkeys(self.index.candidates(names, changed, seconds=most_read))
         rest = [name for name, _ in files if name not in ranked and name not in changed]
@@ -401,7 +395,7 @@ class RootServers:
                 self._swept, self._swept_turn, late = {}, turn, {}
             known = self._swept.keys() | late.keys()
             left = [path for path in files if path.absolute not in known]
-            if not left or deadline.cancelled() or (known and not deadline.rest):
+            if not left or deadline.cancelled() or (known and not deadline.left):
                 break
             first = dict.fromkeys((*reversed(self.disk.shown), *self._wrong_first))
             rank = {path: number for number, path in enumerate(first)}
@@ -622,7 +616,7 @@ class RootServers:
                 return FreshDiagnostics(reason="cancelled" if deadline.cancelled() else _LATE)
             if not moved:
                 return FreshDiagnostics(answers, "", texts, moment)
-            if not deadline.rest:
+            if not deadline.left:
                 break
         return FreshDiagnostics((), "files went on changing while the servers were asked")
 

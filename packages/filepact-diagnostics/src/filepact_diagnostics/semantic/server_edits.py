@@ -8,7 +8,6 @@ the server before the answer counts.  What comes of it is what each file would h
 from __future__ import annotations
 
 import re
-import time
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.errors import (
@@ -379,7 +378,7 @@ class ServerQueries:
                 server, question, list(shown), texts, self._deadline
             )
             if answer is None:
-                if self._deadline.rest and reason:
+                if self._deadline.left and reason:
                     raise StaleFileError(f"{self._shown(path)}: {reason}", hint="Send it again.")
                 raise TimedOutError(
                     f"{server} has not answered in time",
@@ -415,7 +414,7 @@ class ServerQueries:
 
     def _candidates(self, path: WorkspacePath, name: str) -> list[WorkspacePath]:
         """Files that hold a name, as many as a server is shown at once; of each kind that it knows."""
-        found, _ = self._servers.mentioning(name, min(_INDEXING, self._deadline.rest / 4))
+        found, _ = self._servers.mentioning(name, min(_INDEXING, self._deadline.left / 4))
         seen = [one for one in found if one != path and self._may_see(one)]
         return seen if len(seen) <= _MOST_SHOWN else []
 
@@ -427,7 +426,7 @@ class ServerQueries:
         Returns:
             A note about other files; and the places in code that seem to mean what gets another name.
         """
-        found, whole = self._servers.mentioning(name, min(_INDEXING, self._deadline.rest / 4))
+        found, whole = self._servers.mentioning(name, min(_INDEXING, self._deadline.left / 4))
         seen = [one for one in found if self._may_see(one)]
         texts = {**self._texts(seen[:_MOST_SHOWN]), **asked.texts}
         word, changed = re.compile(rf"\b{re.escape(name)}\b"), {one.old for one in files}
@@ -447,7 +446,7 @@ class ServerQueries:
         left = KeptNames(name, asked.answer, known)
         question = SymbolReferencesQuery(left.places, declared=True)
         paths = [one for path in dict(left.places) if (one := self._place(path)) is not None]
-        wait = replace(self._deadline, end=min(self._deadline.end, time.monotonic() + _INDEXING))
+        wait = self._deadline.within(_INDEXING)
         answer, _ = self._servers.query(server, question, paths, known, wait)
         meant = left.meant(answer.value) if answer and answer.state == "answered" else ()
         return notes, [f"{self._show(path)}:{line}" for path, line in sorted(meant)]

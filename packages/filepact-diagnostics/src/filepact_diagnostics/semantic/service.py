@@ -549,7 +549,7 @@ class SemanticWorkspace:
         self, seconds: float | None, cancelled: Callable[[], bool], *, patient: bool = False
     ) -> CallDeadline:
         wait = self.budget if seconds is None else seconds
-        return CallDeadline.after(wait, cancelled, patient=patient or self.mode == "always")
+        return CallDeadline(wait, cancelled, patient=patient or self.mode == "always")
 
     def _analyses(
         self, changes: ChangeSet, versions: DocumentCache, session: Session
