@@ -1,6 +1,7 @@
 """The injected tools tell what language servers find, over what the editor shows."""
 
 import json
+import os
 import sys
 from types import SimpleNamespace
 
@@ -9,6 +10,7 @@ import pytest
 from filepact_acp.proxy.service import ProxyExecutor
 from tests.faces.acp.proxy.rig import BOTH, Rig
 from tests.servers.fakes import PROGRAM, wait_for_end
+from tests.servers.real_servers import locate, node_folders
 
 
 @pytest.fixture
@@ -65,29 +67,89 @@ def test_what_no_server_knows_is_changed_without_a_word_about_them(rig):
     tools.close()
 
 
+def change(rig, tools, name, old, new):
+    tools.begin("edit_file", path=name, old_string=old, new_string=new)
+    rig.shows((rig.work / name).read_text())
+    request = rig.told()
+    (rig.work / name).write_text(request["params"]["content"])  # as editors do
+    rig.editor.answer(request, {})
+    done, said = tools.end()
+    assert done, said
+
+
+def remove(rig, tools, name):
+    lines = (rig.work / name).read_text().splitlines()
+    head = f"--- a/{name}\n+++ /dev/null\n@@ -1,{len(lines)} +0,0 @@\n"
+    tools.begin("patch_apply", patch=head + "".join(f"-{one}\n" for one in lines))
+    rig.shows((rig.work / name).read_text())
+    done, said = tools.end()
+    assert done, said
+
+
+def words_of_turn(rig, tools, *steps):
+    """The lines of each message that an editor hears of a turn: edits, and files that go."""
+    asked = rig.prompt()
+    for name, *texts in steps:
+        (change if texts else remove)(rig, tools, name, *texts)
+    rig.agent.answer(asked, {"stopReason": "end_turn"})
+    told = []
+    while "method" in (message := rig.editor.next()):
+        told.append(message["params"]["update"])
+    assert message["result"] == {"stopReason": "end_turn"}
+    return [one["content"]["text"].strip().split("\n") for one in told]
+
+
+REAL = {
+    "py": (
+        "def double(n: int) -> int:\n    return n * 2\n",
+        "from lib import double\n\nanswer: int = double(21)\n",
+        ("n: int", "n: str"),
+    ),
+    "ts": (
+        "export function double(n: number): number {\n  return 2;\n}\n",
+        'import { double } from "./lib";\n\nexport const answer: number = double(21);\n',
+        ("n: number", "n: string"),
+    ),
+}
+
+
+@pytest.mark.parametrize("ends", REAL)
+def test_a_real_servers_errors_of_a_turn_are_told_and_those_that_it_has_mended_are_not(
+    tmp_path, monkeypatch, ends
+):
+    bare = os.environ["PATH"]
+    path = [os.path.dirname(sys.executable), os.path.dirname(locate("ty")), *node_folders(), bare]
+    monkeypatch.setenv("PATH", ":".join(path))
+    folder = tmp_path / "home" / ".config" / "filepact"
+    folder.mkdir(parents=True)
+    (folder / "filepact.toml").write_text('[diagnostics]\nmode = "always"\nbudget = 20\n')
+    lib, use, mistake = REAL[ends]
+    names = [f"{stem}.{ends}" for stem in ("lib", "use", "apart")]
+    with Rig(tmp_path, fs=BOTH) as rig:
+        texts = {"tsconfig.json": '{"compilerOptions": {"strict": true, "module": "esnext"}}\n'}
+        texts |= dict(zip(names, (lib, use, lib), strict=True))
+        for name, text in texts.items():
+            (rig.work / name).write_text(text)
+        tools = rig.tools(rig.start())
+        ((head, _, *lines, _),) = words_of_turn(rig, tools, (names[0], *mistake))
+        assert head.endswith(f": {len(lines)}.")
+        assert f"{names[1]}:3:" in lines[-1]
+        mend = (names[0], *mistake[::-1])
+        assert words_of_turn(rig, tools, mend) == []
+        assert words_of_turn(rig, tools, (names[0], *mistake), mend) == []
+        ((head, _, line, _),) = words_of_turn(rig, tools, (names[2], "2", "3"), (names[0],))
+        assert f"{names[1]}:1:" in line
+        assert head.endswith(": 1.")
+        tools.close()
+
+
 def test_errors_that_a_turn_has_left_are_told_before_it_ends(rig):
     (rig.work / "a.x").write_text("one\n")
     (rig.work / "b.x").write_text("one\n")
     tools = rig.tools(rig.start())
 
-    def change(name, old, new):
-        tools.begin("edit_file", path=name, old_string=old, new_string=new)
-        rig.shows((rig.work / name).read_text())
-        request = rig.told()
-        (rig.work / name).write_text(request["params"]["content"])  # as editors do
-        rig.editor.answer(request, {})
-        assert tools.end()[0]
-
     def turn(*steps):
-        asked = rig.prompt()
-        for step in steps:
-            change(*step)
-        rig.agent.answer(asked, {"stopReason": "end_turn"})
-        told = []
-        while "method" in (message := rig.editor.next()):
-            told.append(message["params"]["update"])
-        assert message["result"] == {"stopReason": "end_turn"}
-        return [one["content"]["text"].strip().split("\n") for one in told]
+        return words_of_turn(rig, tools, *steps)
 
     steps = (("a.x", "one", "wrong"), ("b.x", "one", "wrong"), ("b.x", "wrong", "fine"))
     ((head, fence, *lines, end),) = turn(*steps)

@@ -488,6 +488,24 @@ def test_a_person_reads_what_of_a_change_no_server_was_asked_about(
     }
 
 
+def test_what_a_removal_has_brought_is_told_though_it_was_not_waited_for(
+    desk_of: Callable[..., Desk],
+) -> None:
+    desk = desk_of(new_errors="allow", mode="auto")
+    text = desk.words.lib.replace("2", "3")
+    desk.call("write_file", path=desk.name("apart"), content=text)
+    desk.scene.semantics.turn_summary(session=AGENT)  # by then its server runs
+    with desk.scene.workspace.draft(AGENT, "manage_files") as draft:
+        draft.delete(draft.open(desk.name("lib")), emptied_by=None)
+        changes = draft.changes
+        desk.scene.semantics.baseline(changes, draft.versions, session=AGENT)
+        desk.scene.workspace.submit(draft, "delete")
+    desk.scene.semantics.verify(changes, draft.versions, session=AGENT, seconds=0.0)
+    assert desk.scene.semantics.waits(AGENT.id)
+    assert desk.name("use") in desk.scene.semantics.turn_summary(session=AGENT, seconds=40.0)
+    assert not desk.scene.semantics.waits(AGENT.id)
+
+
 # -- what servers read and do not know -------------------------------------------------------------
 
 READ = {

@@ -117,9 +117,10 @@ class _Engine(WorkspaceEngine):
         return draft
 
     def submit(self, call: CallContext, draft: Draft, summary: str) -> DraftResult:
-        semantics = self._semantics
-        previewed = None if semantics is None else semantics.check(draft, call)
-        return DraftResult(self._bound.workspace.submit(draft, summary), previewed)
+        semantics, previewed, rest = self._semantics, None, None
+        if semantics is not None:
+            previewed, rest = semantics.check(draft, call), semantics.note_before(draft, call)
+        return DraftResult(self._bound.workspace.submit(draft, summary), previewed, rest)
 
     def answer(self, call: CallContext, draft: Draft, submitted: DraftResult) -> CallResult:
         receipt = submitted.receipt

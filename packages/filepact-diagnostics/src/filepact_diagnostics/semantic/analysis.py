@@ -212,8 +212,8 @@ class ChangeDiagnostics:
             tally.miss()
         else:
             also, whole = self._dependents(tally, deadline, quick=quick)
-        gone = [one.path for one in self.changes if one.kind == "deleted"]
-        witness = servers.disk.witness(gone[0].path) if gone and not paths else []
+        gone = any(one.kind == "deleted" for one in self.changes)
+        witness = [] if paths else self.asked_paths
         wanted = kind_of(self.changes)
         if not paths and not also and not witness:
             return UpdateResult(self._unanswered(wanted, ""))
@@ -271,6 +271,12 @@ class ChangeDiagnostics:
         return [
             one.path for one in self.changes if one.after is not None and self.may_see(one.path)
         ]
+
+    @property
+    def asked_paths(self) -> list[WorkspacePath]:
+        """The same; where none is there, a file by which servers show that they have heard of what went."""
+        gone = [one.path.path for one in self.changes if one.kind == "deleted"]
+        return self.visible_paths or (self.servers.disk.witness(gone[0]) if gone else [])
 
     def diagnostics_before(
         self, paths: Iterable[WorkspacePath], done: int | None

@@ -259,7 +259,7 @@ class PendingDiagnostics:
                 one.left |= dict.fromkeys(more)
         wait = CallDeadline(_SLICE, never, patient=True)
         first, one.asked = not one.asked, True
-        own = servers.ask(analysis.visible_paths, (), wait, background=True)
+        own = servers.ask(analysis.asked_paths, (), wait, background=True)
         failed = {
             each.server for each in own.answers if each.state == "failed" or each.cannot_prove
         }
@@ -313,7 +313,7 @@ class PendingDiagnostics:
         wrong = {path for (_, path), each in one.found.items() if each.diagnostics}
         paths = [path for path in servers.paths(wrong - changed) if analysis.may_see(path)]
         wait = CallDeadline(_LAST_QUESTION, self._over.is_set, patient=True)
-        asked = servers.ask(analysis.visible_paths, paths, wait)
+        asked = servers.ask(analysis.asked_paths, paths, wait)
         if not asked.answers:
             return None
         wait = CallDeadline(_LAST_QUESTION, self._over.is_set, patient=True)

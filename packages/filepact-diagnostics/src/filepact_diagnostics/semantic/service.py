@@ -302,7 +302,9 @@ class SemanticWorkspace:
                 where nothing is to be told.
         """
         deadline = self._deadline(seconds, cancelled, patient=not ends)
-        self._deferred.settle(session.id, deadline)
+        # What is known has to be asked about once more.
+        wait = seconds / 2 if self._deferred.brought(session) else seconds
+        self._deferred.settle(session.id, self._deadline(wait, cancelled))
         brought, may_see = self._deferred.brought(session), self._may_see(session)
         if brought is None:
             return "" if ends else "No language server knows what you changed."
