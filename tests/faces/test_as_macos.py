@@ -19,7 +19,12 @@ pytestmark = [
 ]
 
 FLOORS = (
-    *("tests/fs", "tests/store/test_files.py", "tests/faces/test_cli_servers.py"),
+    *(
+        f"tests/fs/test_{what}.py"
+        for what in ("atomic", "in_place", "inotify", "kept_copies", "kernel", "locks", "mounts")
+    ),
+    *(f"tests/fs/test_{what}.py" for what in ("resolve", "root", "staged", "state", "systems")),
+    *("tests/fs/test_walk.py", "tests/store/test_files.py", "tests/faces/test_cli_servers.py"),
     *(
         f"tests/workspace/test_{what}.py"
         for what in ("recovery", "selected_undo", "true_names", "letter_case", "kinds")

@@ -55,6 +55,7 @@ _TESTS = (
     "packages/filepact-diagnostics/tests/semantic/test_random_edits_through_the_door.py",
     "packages/filepact-diagnostics/tests/semantic/test_refused_errors.py",
     "packages/filepact-hooks/tests/test_hook_faults.py",
+    "tests/scripts/test_bench.py",
     "tests/suites/test_gnu_patch.py",
     "tests/suites/test_mcp_conformance.py",
     "tests/text/test_patch_properties.py",

@@ -17,6 +17,7 @@ from bench.picture import draw, overview, picture
 from bench.record import problems
 from bench.report import joined, tables
 from bench.tree import plant
+from tests.hostile.sweeps import often
 from tests.node_programs import NodeError, install
 
 PROJECT = Path(__file__).resolve().parent.parent.parent
@@ -134,7 +135,7 @@ def test_records_of_one_machine_are_told_as_one():
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_the_quick_form_measures_everything_and_finds_answers_alike_and_none_stale(tmp_path):
+def test_the_quick_form_measures_what_is_asked_for_and_finds_answers_alike_and_none_stale(tmp_path):
     try:
         programs = install()
     except NodeError as error:
@@ -144,17 +145,8 @@ def test_the_quick_form_measures_everything_and_finds_answers_alike_and_none_sta
     peers = tmp_path / "peers"
     (peers / "npm").mkdir(parents=True)
     (peers / "npm" / "node_modules").symlink_to(programs.modules)
-    words = [
-        sys.executable,
-        "-m",
-        "bench",
-        "--quick",
-        "--parts",
-        "start",
-        "calls",
-        "stale",
-        "growth",
-    ]
+    parts = ("start", "calls", "stale", *often((), ("growth",)))
+    words = [sys.executable, "-m", "bench", "--quick", "--parts", *parts]
     done = subprocess.run(
         [*words, "--peers", str(peers), "--out", str(tmp_path / "out"), "--work", str(tmp_path)],
         cwd=PROJECT,
@@ -171,7 +163,8 @@ def test_the_quick_form_measures_everything_and_finds_answers_alike_and_none_sta
     assert all(one["agree"] for one in record["results"])
     assert sum(one["asked"] for one in record["stale"]) > 5
     assert all(one["wrong"] == 0 for one in record["stale"])
-    assert {one["work"] for one in record["growth"]} >= {"read 4 kB", "history", "first 50 lines"}
+    grown = {one["work"] for one in record["growth"]}
+    assert grown >= often(set(), {"read 4 kB", "history", "first 50 lines"})
     pictures = {path.name for path in (tmp_path / "out").glob("*.svg")}
     assert len(pictures) == len(operations) + 1
 

@@ -96,6 +96,7 @@ def test_every_hostile_text_is_compared():
     assert tuple(hostile_texts()) == HOSTILE
 
 
+@pytest.mark.slow(after=3)
 @pytest.mark.parametrize("case", HOSTILE)
 def test_hostile_texts_take_bounded_time_and_stay_correct(case: str):
     old, new = hostile_texts()[case]

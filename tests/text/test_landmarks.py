@@ -131,6 +131,7 @@ def test_a_place_that_nothing_names_any_more_is_lost(base: str, mine: str, their
     assert base.splitlines()[lost.line - 1] == theirs.splitlines()[lost.other_line - 1]
 
 
+@pytest.mark.slow
 def test_many_changes_among_equal_lines_are_all_looked_at():
     base = "start\n" + "  same\n" * 20_000
     mine = base.replace("  same\n" * 10, "  same\n" * 9 + "  other\n")

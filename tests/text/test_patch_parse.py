@@ -229,6 +229,7 @@ def test_what_cannot_be_understood_is_refused_with_its_line(
     assert caught.value.hint
 
 
+@pytest.mark.slow(after=4)
 @pytest.mark.parametrize(
     "text",
     [

@@ -315,7 +315,7 @@ def test_the_same_characters_are_not_put_together():
 # -- the race itself -----------------------------------------------------------------------------
 
 
-@pytest.mark.slow(after=3)
+@pytest.mark.slow
 def test_of_lines_that_are_typed_at_2_ms_none_is_lost_but_what_nobody_can_see(monkeypatch):
     """Unseen is what is typed between an editor's answer and a text that came with the question."""
     bench = Path(__file__).parents[3] / "bench" / "typing_window.py"

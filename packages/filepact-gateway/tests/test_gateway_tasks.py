@@ -276,7 +276,7 @@ def forget_outcomes(base: Path) -> None:
     database.close()
 
 
-@pytest.mark.slow(after=8)
+@pytest.mark.slow
 def test_a_task_whose_worker_is_killed_is_told_as_failed_and_the_gateway_goes_on(tmp_path, root):
     running = RunningGateway(tmp_path, [str(root), "--workers", "2"])
     try:
@@ -360,7 +360,7 @@ def machines(objects: None, tmp_path: Path) -> Iterator[Machines]:
             assert one.end() == 0
 
 
-@pytest.mark.slow(after=20)
+@pytest.mark.slow
 def test_a_gateway_on_another_machine_tells_of_a_task_and_cancels_it_for_its_user_alone(
     machines: Machines,
 ) -> None:
@@ -384,7 +384,7 @@ def test_a_gateway_on_another_machine_tells_of_a_task_and_cancels_it_for_its_use
         assert about(bob, name).message["error"] == unknown
 
 
-@pytest.mark.slow(after=20)
+@pytest.mark.slow
 def test_of_a_machine_that_is_lost_another_one_tells_what_it_did_and_what_it_did_not(
     machines: Machines,
 ) -> None:
