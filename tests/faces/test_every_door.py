@@ -47,7 +47,7 @@ def test_what_goes_through_a_door_comes_back_as_it_was(door: type, tmp_path: Pat
 
 @pytest.mark.parametrize("door", IN_THIS_PROCESS, ids=lambda door: door.name)
 def test_the_same_for_an_ordinary_user(door: type, tmp_path: Path) -> None:
-    check(unprivileged(partial(judged, door, some(DOORS.index(door) + 4, 11), tmp_path)))
+    check(unprivileged(partial(judged, door, some(DOORS.index(door) + 4, 16), tmp_path)))
 
 
 SEEING = [door for door in DOORS if door.program is not Door.program]

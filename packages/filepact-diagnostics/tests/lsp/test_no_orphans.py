@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="counts processes in /proc")
 
 PARENT = str(Path(PROGRAM).with_name("parent_program.py"))
-KILLS = often(9, 50)
+KILLS = often(5, 50)
 WALLED = pytest.mark.parametrize(
     "walled",
     [
