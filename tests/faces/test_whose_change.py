@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import closing
+from contextlib import closing, contextmanager
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 PERSON = Session("p", Actor("person", "p"))
 COARSE = 25_000_000  # nanoseconds by which the birth of a file may be told too early
 TICK = 1_000_000_000  # nanoseconds within which a change before a call may count as its own
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
 
 
 class Agents:
@@ -69,6 +70,11 @@ class Agents:
         out = self.daemon.answer(agent, data, above=above).out
         assert said in out
         assert bool(said) == bool(out)
+
+    def ask(self, tool: str, **given: Any) -> None:
+        """Tell of a call, and that its person is asked about it."""
+        self.tell("PreToolUse", tool, **given)
+        self.tell("PermissionRequest", tool, **given)
 
     def write(self, name: str, text: str, *, after: int = 0) -> int:
         """Make a file, later by the clock of the disk than any other, by so many nanoseconds; when that was."""
@@ -120,6 +126,21 @@ def chain(*processes: int) -> tuple[tuple[int, str], ...]:
     return tuple((one.process, one.started) for one in found)
 
 
+def program() -> subprocess.Popen[bytes]:
+    """A program that goes on until its input is closed, as a hook, a command or what that leaves behind."""
+    return subprocess.Popen(["cat"], stdin=subprocess.PIPE)
+
+
+@contextmanager
+def begun(agents: Agents, **given: Any) -> Iterator[dict[str, Any]]:
+    """Tell of a command by a hook that a host has started; what is told of the call from then on."""
+    with program() as hook:
+        call = {"above": chain(hook.pid, os.getpid()), **given}
+        agents.tell("UserPromptSubmit", above=chain(os.getppid(), os.getpid()))
+        agents.tell("PreToolUse", "Bash", **call)
+        yield call
+
+
 def running(process: int) -> set[tuple[int, tuple[str, ...]]]:
     """What a process has started, by number, with the words of those that are programs by now."""
     return {(one.process, one.words) for one in descendants(process) if one.words}
@@ -164,8 +185,7 @@ def test_rights_of_a_folder_are_a_commands_that_names_it_though_a_file_comes_in_
     agents, words
 ):
     (agents.root / "d").mkdir()
-    agents.tell("PreToolUse", "Bash", command=f"{words}; echo x > d/new")
-    agents.tell("PermissionRequest", "Bash", command=f"{words}; echo x > d/new")
+    agents.ask("Bash", command=f"{words}; echo x > d/new")
     (agents.root / "d").chmod(0o700)
     agents.write("d/new", "x\n")
     # The folder's own time may be a tick before that of the file which came last in it.
@@ -281,14 +301,13 @@ def test_where_the_host_does_not_say_how_long_it_ran_its_words_count(agents):
 
 def test_what_a_person_saves_before_a_named_file_is_written_stays_theirs_if_it_never_was(agents):
     given = {"file_path": str(agents.root / "a.txt"), "content": "x"}
-    agents.tell("PreToolUse", "Write", **given)
-    agents.tell("PermissionRequest", "Write", **given)
+    agents.ask("Write", **given)
     agents.now = agents.write("a.txt", "by hand\n") + TICK + 1
     agents.tell("PostToolUseFailure", "Write", more={"duration_ms": 0}, **given)
     assert agents.log() == [(BY_NOBODY, {"a.txt"})]
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
+@LINUX
 @pytest.mark.parametrize("became", ["server", "child of a server"])
 def test_a_command_that_a_person_was_asked_about_runs_when_its_host_has_started_something(
     agents, became
@@ -306,7 +325,7 @@ def test_a_command_that_a_person_was_asked_about_runs_when_its_host_has_started_
         until(lambda: any(one.words == ("cat",) for one in descendants(os.getpid())))
         agents.now = agents.write("mine.txt", "an hour of work\n") + TICK + 1
         assert agents.daemon.poll()
-        with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as command:
+        with program() as command:
             until(lambda: (command.pid, ("cat",)) in running(os.getpid()))
             agents.now += 5 * TICK
             assert agents.daemon.poll()
@@ -328,7 +347,7 @@ SILENT = {
 """Hosts that do not say when they ask a person: their events, and under which names a call stands in them."""
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
+@LINUX
 @pytest.mark.parametrize("agent", SILENT)
 @pytest.mark.parametrize("between", [False, True], ids=["alone", "another event comes"])
 def test_a_command_of_a_host_that_does_not_tell_of_its_question_runs_when_something_is_started(
@@ -347,12 +366,12 @@ def test_a_command_of_a_host_that_does_not_tell_of_its_question_runs_when_someth
     tell(prompt)
     tell(prompt)
     agents.now = (agents.root / "a.txt").stat().st_ctime_ns
-    with subprocess.Popen(["cat"], stdin=subprocess.PIPE):  # the hook that tells of it
+    with program():  # the hook that tells of it
         tell(before, **call)
     later_tick()
     agents.now = agents.write("mine.txt", "an hour of work\n") + TICK + 1
     assert agents.daemon.poll()
-    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as command:
+    with program() as command:
         until(lambda: (command.pid, ("cat",)) in running(os.getpid()))
         agents.now += 5 * TICK
         assert agents.daemon.poll()
@@ -364,7 +383,7 @@ def test_a_command_of_a_host_that_does_not_tell_of_its_question_runs_when_someth
     assert (BY_NOBODY, {"mine.txt"}) in agents.log()
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
+@LINUX
 @pytest.mark.parametrize("agent", SILENT)
 def test_a_quick_command_of_such_a_host_has_what_it_did(agents, agent):
     prompt, before, after, tool, name, given = SILENT[agent]
@@ -373,7 +392,7 @@ def test_a_quick_command_of_such_a_host_has_what_it_did(agents, agent):
         data = json.dumps({"session_id": "s", "conversation_id": "s", **facts}).encode()
         above = ((6 + number, "6"), *chain(os.getpid()))
         agents.now = time.time_ns()
-        with subprocess.Popen(["cat"], stdin=subprocess.PIPE):  # the hook
+        with program():  # the hook
             agents.daemon.answer(agent, data, event, above=above)
     assert agents.daemon.poll()
     (agents.root / "made.txt").write_text("by the command\n")
@@ -381,13 +400,13 @@ def test_a_quick_command_of_such_a_host_has_what_it_did(agents, agent):
     assert agents.log() == [(name, {"made.txt"})]
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
+@LINUX
 def test_a_hook_that_its_host_is_about_to_start_is_no_command(agents):
     """Until a new process runs a program of its own, it has the words of the one that has started it."""
     above = {"above": ((7, "7"), *chain(os.getpid()))}
     agents.tell("UserPromptSubmit", above=((6, "6"), *chain(os.getpid())))
     agents.tell("PreToolUse", "Bash", **above, command="echo x > a.txt")
-    with subprocess.Popen(["cat"], stdin=subprocess.PIPE):  # the hook that tells of it
+    with program():  # the hook that tells of it
         agents.tell("PermissionRequest", "Bash", **above, command="echo x > a.txt")
     later_tick()
     agents.write("a.txt", "by hand\n")
@@ -406,7 +425,7 @@ def test_a_hook_that_its_host_is_about_to_start_is_no_command(agents):
     assert agents.log() == [(BY_NOBODY, {"a.txt"})]
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
+@LINUX
 @pytest.mark.parametrize("tool", ["Bash", "Write"])
 def test_what_a_person_does_by_hand_instead_of_a_call_that_they_refuse_is_theirs(agents, tool):
     above = {"above": ((7, "7"), *chain(os.getpid()))}
@@ -479,8 +498,7 @@ def test_of_folders_that_change_places_a_file_that_a_person_has_just_saved_stays
         for name in ("a.txt", "b.txt"):
             (agents.root / one / name).write_text(f"{name} of the {one}\n")
     command = "mv first other; mv second first; mv other second"
-    agents.tell("PreToolUse", "Bash", command=command)
-    agents.tell("PermissionRequest", "Bash", command=command)
+    agents.ask("Bash", command=command)
     (agents.root / "first" / "a.txt").unlink()
     agents.write("first/a.txt", "an hour of work\n")
     agents.now = agents.write("made.txt", "later than that\n") - 1 + TICK
@@ -522,8 +540,7 @@ def test_what_lies_deep_in_a_folder_that_a_link_takes_the_place_of_is_moved_by_i
 
 
 def test_what_a_person_renames_while_they_are_asked_is_renamed_by_them(agents):
-    agents.tell("PreToolUse", "Bash", command="make")
-    agents.tell("PermissionRequest", "Bash", command="make")
+    agents.ask("Bash", command="make")
     (agents.root / "a.txt").rename(agents.root / "mine.txt")
     agents.now = agents.write("made.txt", "by the command\n") + TICK + 5_000_000 - 1
     agents.tell("PostToolUse", "Bash", command="make", more={"duration_ms": 5})
@@ -531,8 +548,7 @@ def test_what_a_person_renames_while_they_are_asked_is_renamed_by_them(agents):
 
 
 def test_a_folder_that_a_person_makes_in_place_of_a_file_while_they_are_asked_is_theirs(agents):
-    agents.tell("PreToolUse", "Bash", command="make")
-    agents.tell("PermissionRequest", "Bash", command="make")
+    agents.ask("Bash", command="make")
     (agents.root / "a.txt").unlink()
     (agents.root / "a.txt").mkdir()
     (agents.root / "a.txt" / "in").write_text("by hand\n")
@@ -561,8 +577,7 @@ def test_a_folder_that_a_person_renames_while_they_are_asked_is_renamed_by_them(
     for name in ("d/a.txt", "d/in/b.txt"):
         (agents.root / name).parent.mkdir(exist_ok=True)
         (agents.root / name).write_text("by hand\n")
-    agents.tell("PreToolUse", "Bash", command="make")
-    agents.tell("PermissionRequest", "Bash", command="make")
+    agents.ask("Bash", command="make")
     (agents.root / "d").rename(agents.root / "mine")
     agents.now = agents.write("made.txt", "by the command\n") + TICK + 5_000_000 - 1
     (agents.root / "made.txt").rename(agents.root / "made")
@@ -590,8 +605,7 @@ def test_a_folder_of_a_person_stays_theirs_if_a_call_makes_something_in_it(agent
     given = {"command": "make"}
     if tool == "Write":
         given = {"file_path": str(agents.root / "mine" / "new"), "content": "x"}
-    agents.tell("PreToolUse", tool, **given)
-    agents.tell("PermissionRequest", tool, **given)
+    agents.ask(tool, **given)
     if "named" in did:
         (agents.root / "d").rename(agents.root / "mine")
     else:
@@ -615,8 +629,7 @@ def test_a_folder_that_a_question_or_the_command_after_it_renamed_is_nobodys_and
         (agents.root / one).mkdir()
     command = """mv d1 "$(printf 'n\\376')"; mv d0 "$(printf 'n\\376')\""""
     agents.tell("UserPromptSubmit")
-    agents.tell("PreToolUse", "Bash", command=command)
-    agents.tell("PermissionRequest", "Bash", command=command)
+    agents.ask("Bash", command=command)
     agents.now = agents.write("made.txt", "x", after=COARSE) + TICK - 1
     new = os.fsdecode(b"n\xfe")
     (agents.root / "d1").rename(agents.root / new)
@@ -705,8 +718,7 @@ def test_what_a_command_moves_and_removes_without_naming_it_goes_back_also_if_a_
     (agents.root / "empty").mkdir()
     before = sorted(one.relative_to(agents.root) for one in agents.root.rglob("*"))
     agents.tell("UserPromptSubmit")
-    agents.tell("PreToolUse", "Bash", command="make")
-    agents.tell("PermissionRequest", "Bash", command="make")
+    agents.ask("Bash", command="make")
     agents.now = agents.write("made.txt", "x", after=COARSE) + TICK + 5_000_000 - 1
     (agents.root / "d").rename(agents.root / "moved")
     (agents.root / "empty").rename(agents.root / "as empty")
@@ -722,8 +734,7 @@ def test_what_a_person_makes_while_they_are_asked_stays_where_the_command_then_c
     (agents.root / "d" / "a").write_text("a\n")
     agents.tell("UserPromptSubmit")
     command = "chmod -R u=rwX,go= d; echo more >> d/mine.txt; mv d/b d/named"
-    agents.tell("PreToolUse", "Bash", command=command)
-    agents.tell("PermissionRequest", "Bash", command=command)
+    agents.ask("Bash", command=command)
     for name in ("mine.txt", "b"):
         (agents.root / "d" / name).write_text("an hour of work\n")
     (agents.root / "d" / "mine").mkdir()
@@ -802,8 +813,7 @@ def test_a_folder_that_a_person_takes_out_of_one_before_a_command_removes_that_i
     for name in ("d/a.txt", "d/in/b.txt"):
         (agents.root / name).parent.mkdir(exist_ok=True)
         (agents.root / name).write_text("by hand\n")
-    agents.tell("PreToolUse", "Bash", command="rm -r d")
-    agents.tell("PermissionRequest", "Bash", command="rm -r d")
+    agents.ask("Bash", command="rm -r d")
     (agents.root / "d" / "in").rename(agents.root / "mine")
     agents.now = agents.write("made.txt", "by the command\n") + TICK + 5_000_000 - 1
     (agents.root / "d" / "a.txt").unlink()
@@ -855,7 +865,7 @@ def test_while_one_call_is_asked_about_another_has_only_its_own(agents):
     assert agents.log() == [(BY_NOBODY, {"mine.txt"})]
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
+@LINUX
 @pytest.mark.parametrize("agents", ["notices", "no notices"], indirect=True)
 def test_what_a_person_saves_while_they_are_asked_is_known_before_the_command_removes_it(agents):
     (agents.root / "d").mkdir()
@@ -863,7 +873,7 @@ def test_what_a_person_saves_while_they_are_asked_is_known_before_the_command_re
     agents.tell("UserPromptSubmit", above=((6, "6"), *chain(os.getpid())))
     given = {"command": "rm -r d"}
     agents.tell("PreToolUse", "Bash", **above, **given)
-    with subprocess.Popen(["cat"], stdin=subprocess.PIPE):  # the hook that tells of it
+    with program():  # the hook that tells of it
         agents.tell("PermissionRequest", "Bash", **above, **given)
     agents.now = agents.write("d/mine.txt", "an hour of work\n")
     assert agents.daemon.poll()
@@ -928,7 +938,7 @@ def test_if_the_clock_is_set_while_a_person_is_asked_what_they_save_stays_theirs
     agents.tell("UserPromptSubmit", **({} if says else {"above": ((6, "6"), above["above"][1])}))
     given = {"command": "make > made.txt"}
     agents.tell("PreToolUse", "Bash", **above, **given)
-    with subprocess.Popen(["cat"], stdin=subprocess.PIPE):  # the hook that tells of it
+    with program():  # the hook that tells of it
         agents.tell("PermissionRequest", "Bash", **above, **given)
     saved = agents.write("mine.txt", "an hour of work\n")
     agents.write("made.txt", "by the command\n")
@@ -952,15 +962,13 @@ def test_if_the_clock_is_set_while_nobody_is_asked_the_command_has_what_changed(
 # -- what goes on --------------------------------------------------------------------------
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
+@LINUX
 def test_what_a_background_command_names_is_its_own_until_its_process_ends(agents):
-    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as hook:
-        above = chain(hook.pid, os.getpid())
-        agents.tell("UserPromptSubmit", above=chain(os.getppid(), os.getpid()))
-        given = {"command": "sleep 2; echo late > late.txt; rm a.txt", "run_in_background": True}
-        agents.tell("PreToolUse", "Bash", above=above, **given)
-        with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as late:
-            agents.tell("PostToolUse", "Bash", above=above, **given)
+    with begun(
+        agents, command="sleep 2; echo late > late.txt; rm a.txt", run_in_background=True
+    ) as call:
+        with program() as late:
+            agents.tell("PostToolUse", "Bash", **call)
             agents.tell("Stop")
             assert agents.daemon.awaited == {*chain(os.getpid(), late.pid)}
             agents.write("mine.txt", "an hour of work\n")
@@ -980,81 +988,61 @@ def test_what_a_background_command_names_is_its_own_until_its_process_ends(agent
         assert workspace.log()[1].session.turn == "turn of s1"
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
+@LINUX
 def test_what_a_background_command_has_written_when_the_turn_ends_goes_back_with_it(agents):
-    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as hook:
-        above = chain(hook.pid, os.getpid())
-        agents.tell("UserPromptSubmit", above=chain(os.getppid(), os.getpid()))
-        given = {"command": "(sleep 2; echo x > a.txt; npm run dev) &"}
-        agents.tell("PreToolUse", "Bash", above=above, **given)
-        with subprocess.Popen(["cat"], stdin=subprocess.PIPE):
-            agents.tell("PostToolUse", "Bash", above=above, **given)
-            agents.write("a.txt", "x\n")
-            agents.tell("Stop")
-            assert agents.log() == [("Bash", {"a.txt"})]
+    with begun(agents, command="(sleep 2; echo x > a.txt; npm run dev) &") as call, program():
+        agents.tell("PostToolUse", "Bash", **call)
+        agents.write("a.txt", "x\n")
+        agents.tell("Stop")
+        assert agents.log() == [("Bash", {"a.txt"})]
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
+@LINUX
 @pytest.mark.parametrize("ends", ["PostToolUse", "killed"])
 def test_what_two_calls_name_is_not_that_ones_which_only_goes_on_in_the_background(agents, ends):
-    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as hook:
-        above = chain(hook.pid, os.getpid())
-        agents.tell("UserPromptSubmit", above=chain(os.getppid(), os.getpid()))
-        given = {"command": "(sleep 2; echo x > a.txt; npm run dev) &"}
-        agents.tell("PreToolUse", "Bash", above=above, **given)
-        with subprocess.Popen(["cat"], stdin=subprocess.PIPE):
-            agents.tell("PostToolUse", "Bash", above=above, **given)
-            then = {"call": "t2", "above": above, "more": {"prompt_id": "the next"}}
-            agents.tell("UserPromptSubmit", **{**then, "above": chain(os.getppid(), os.getpid())})
-            agents.tell("PreToolUse", "Bash", command="sed -i s/1/2/ a.txt", **then)
-            agents.write("a.txt", "y\n")
-            if ends == "killed":
-                agents.daemon.ended(above[1])
-            else:
-                agents.tell(ends, "Bash", command="sed -i s/1/2/ a.txt", **then)
-            with agents.workspace() as workspace:
-                assert [one.session.turn for one in workspace.log()] == ["the next"]
+    with begun(agents, command="(sleep 2; echo x > a.txt; npm run dev) &") as call, program():
+        agents.tell("PostToolUse", "Bash", **call)
+        then = {"call": "t2", "above": call["above"], "more": {"prompt_id": "the next"}}
+        agents.tell("UserPromptSubmit", **{**then, "above": chain(os.getppid(), os.getpid())})
+        agents.tell("PreToolUse", "Bash", command="sed -i s/1/2/ a.txt", **then)
+        agents.write("a.txt", "y\n")
+        if ends == "killed":
+            agents.daemon.ended(call["above"][1])
+        else:
+            agents.tell(ends, "Bash", command="sed -i s/1/2/ a.txt", **then)
+        with agents.workspace() as workspace:
+            assert [one.session.turn for one in workspace.log()] == ["the next"]
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
+@LINUX
 def test_what_a_person_makes_where_a_background_command_has_moved_a_folder_from_is_theirs(agents):
     (agents.root / "d").mkdir()
     agents.write("d/b.txt", "b\n")
-    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as hook:
-        above = chain(hook.pid, os.getpid())
-        agents.tell("UserPromptSubmit", above=chain(os.getppid(), os.getpid()))
-        given = {"command": "mv d e; npm run dev &"}
-        agents.tell("PreToolUse", "Bash", above=above, **given)
-        with subprocess.Popen(["cat"], stdin=subprocess.PIPE):
-            (agents.root / "d").rename(agents.root / "e")
-            agents.tell("PostToolUse", "Bash", above=above, **given)
-            (agents.root / "d").mkdir()
-            agents.write("d/mine.txt", "by hand\n")
-            agents.tell("Stop")
+    with begun(agents, command="mv d e; npm run dev &") as call, program():
+        (agents.root / "d").rename(agents.root / "e")
+        agents.tell("PostToolUse", "Bash", **call)
+        (agents.root / "d").mkdir()
+        agents.write("d/mine.txt", "by hand\n")
+        agents.tell("Stop")
     bash, mine = agents.log()[1:]
     assert bash == ("Bash", {"d", "d/b.txt", "e", "e/b.txt"})
     assert mine == (BY_NOBODY, {"d/mine.txt"})
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
+@LINUX
 @pytest.mark.parametrize("words", ["mv d e", "rm -rf d", "chmod -R u+x d"])
 def test_what_a_person_makes_where_a_background_command_found_nothing_to_remove_is_theirs(
     agents, words
 ):
-    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as hook:
-        above = chain(hook.pid, os.getpid())
-        agents.tell("UserPromptSubmit", above=chain(os.getppid(), os.getpid()))
-        given = {"command": f"{words}; npm run dev &"}
-        agents.tell("PreToolUse", "Bash", above=above, **given)
-        with subprocess.Popen(["cat"], stdin=subprocess.PIPE):
-            agents.tell("PostToolUse", "Bash", above=above, **given)
-            (agents.root / "d").mkdir()
-            agents.write("d/mine.txt", "by hand\n")
-            agents.tell("Stop")
+    with begun(agents, command=f"{words}; npm run dev &") as call, program():
+        agents.tell("PostToolUse", "Bash", **call)
+        (agents.root / "d").mkdir()
+        agents.write("d/mine.txt", "by hand\n")
+        agents.tell("Stop")
     assert agents.log() == [(BY_NOBODY, {"d/mine.txt"})]
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
+@LINUX
 @pytest.mark.parametrize("words", ["mv e d", "cp -r e d"])
 @pytest.mark.parametrize("there", [False, True])
 def test_what_a_person_saves_in_a_folder_that_a_background_command_names_is_theirs(
@@ -1062,36 +1050,27 @@ def test_what_a_person_saves_in_a_folder_that_a_background_command_names_is_thei
 ):
     if there:
         (agents.root / "d").mkdir()
-    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as hook:
-        above = chain(hook.pid, os.getpid())
-        agents.tell("UserPromptSubmit", above=chain(os.getppid(), os.getpid()))
-        given = {"command": f"{words}; npm run dev &"}
-        agents.tell("PreToolUse", "Bash", above=above, **given)
-        with subprocess.Popen(["cat"], stdin=subprocess.PIPE):
-            agents.tell("PostToolUse", "Bash", above=above, **given)
-            (agents.root / "d").mkdir(exist_ok=True)
-            agents.write("d/mine.txt", "by hand\n")
-            agents.tell("Stop")
+    with begun(agents, command=f"{words}; npm run dev &") as call, program():
+        agents.tell("PostToolUse", "Bash", **call)
+        (agents.root / "d").mkdir(exist_ok=True)
+        agents.write("d/mine.txt", "by hand\n")
+        agents.tell("Stop")
     assert agents.log()[-1] == (BY_NOBODY, {"d/mine.txt"})
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
+@LINUX
 def test_what_a_person_saved_while_asked_about_a_background_command_that_names_it_is_theirs(agents):
-    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as hook:
-        above = chain(hook.pid, os.getpid())
-        agents.tell("UserPromptSubmit", above=chain(os.getppid(), os.getpid()))
-        given = {"command": "git rm a.txt; npm run dev &"}
-        agents.tell("PreToolUse", "Bash", above=above, **given)
-        agents.tell("PermissionRequest", "Bash", above=above, **given)
+    with begun(agents, command="git rm a.txt; npm run dev &") as call:
+        agents.tell("PermissionRequest", "Bash", **call)
         agents.write("a.txt", "by hand\n")
-        with subprocess.Popen(["cat"], stdin=subprocess.PIPE):
+        with program():
             agents.now = agents.write("made.txt", "made\n") + TICK + 5_000_000 - 1
-            agents.tell("PostToolUse", "Bash", above=above, more={"duration_ms": 5}, **given)
+            agents.tell("PostToolUse", "Bash", more={"duration_ms": 5}, **call)
             agents.tell("Stop")
     assert agents.log() == [("Bash", {"made.txt"}), (BY_NOBODY, {"a.txt"})]
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
+@LINUX
 @pytest.mark.parametrize(
     ("command", "late"),
     [
@@ -1107,15 +1086,11 @@ def test_of_a_command_in_the_background_what_is_over_has_nothing_any_more(agents
     (agents.root / "d").mkdir()
     agents.write("b.txt", "b\n")
     foreground = not command.startswith("touch")
-    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as hook:
-        above = chain(hook.pid, os.getpid())
-        agents.tell("UserPromptSubmit", above=chain(os.getppid(), os.getpid()))
-        agents.tell("PreToolUse", "Bash", above=above, command=command)
-        with subprocess.Popen(["cat"], stdin=subprocess.PIPE):
-            agents.tell("PostToolUse", "Bash", above=above, command=command)
-            agents.write(late, "x\n")
-            agents.write("b.txt", "by hand\n")
-            agents.tell("Stop")
+    with begun(agents, command=command) as call, program():
+        agents.tell("PostToolUse", "Bash", **call)
+        agents.write(late, "x\n")
+        agents.write("b.txt", "by hand\n")
+        agents.tell("Stop")
     told = agents.log()[1:]
     if foreground:
         assert told == [("Bash", {late}), (BY_NOBODY, {"b.txt"})]
@@ -1123,7 +1098,7 @@ def test_of_a_command_in_the_background_what_is_over_has_nothing_any_more(agents
         assert told == [("Bash", {late, "b.txt"})]
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
+@LINUX
 @pytest.mark.parametrize(
     ("start", "its"),
     [
@@ -1142,7 +1117,7 @@ def test_what_a_shell_has_left_in_the_background_is_of_its_call_if_that_is_certa
     new = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "start_new_session": True}
     with (
         subprocess.Popen(["sh"], **new) as host,
-        subprocess.Popen(["cat"], stdin=subprocess.PIPE) as hook,
+        program() as hook,
     ):
         above = chain(hook.pid, host.pid)
         agents.tell("UserPromptSubmit", above=chain(os.getppid(), host.pid))
@@ -1167,34 +1142,27 @@ def test_what_a_shell_has_left_in_the_background_is_of_its_call_if_that_is_certa
     assert (("Bash", {"late.txt"}) in log) == its
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
+@LINUX
 def test_a_file_that_a_background_command_has_written_once_may_be_a_persons_again(agents):
-    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as hook:
-        above = chain(hook.pid, os.getpid())
-        agents.tell("UserPromptSubmit", above=chain(os.getppid(), os.getpid()))
-        given = {"command": "echo x > a.txt; npm run dev"}
-        agents.tell("PreToolUse", "Bash", above=above, **given)
-        with subprocess.Popen(["cat"], stdin=subprocess.PIPE):
-            agents.write("a.txt", "x\n")
-            agents.tell("PostToolUse", "Bash", above=above, **given)
-            agents.write("a.txt", "by hand\n")
-            agents.tell("Stop")
+    with begun(agents, command="echo x > a.txt; npm run dev") as call, program():
+        agents.write("a.txt", "x\n")
+        agents.tell("PostToolUse", "Bash", **call)
+        agents.write("a.txt", "by hand\n")
+        agents.tell("Stop")
     assert agents.log() == [("Bash", {"a.txt"}), (BY_NOBODY, {"a.txt"})]
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
+@LINUX
 def test_a_file_that_a_background_command_has_made_anew_as_it_was_may_be_a_persons_again(agents):
-    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as hook:
-        above = chain(hook.pid, os.getpid())
-        agents.tell("UserPromptSubmit", above=chain(os.getppid(), os.getpid()))
-        given = {"command": "git rm a.txt; git checkout HEAD a.txt; npm run dev &"}
-        agents.tell("PreToolUse", "Bash", above=above, **given)
-        with subprocess.Popen(["cat"], stdin=subprocess.PIPE):
-            (agents.root / "a.txt").unlink()
-            agents.write("a.txt", "one\n")
-            agents.tell("PostToolUse", "Bash", above=above, **given)
-            agents.write("a.txt", "by hand\n")
-            agents.tell("Stop")
+    with (
+        begun(agents, command="git rm a.txt; git checkout HEAD a.txt; npm run dev &") as call,
+        program(),
+    ):
+        (agents.root / "a.txt").unlink()
+        agents.write("a.txt", "one\n")
+        agents.tell("PostToolUse", "Bash", **call)
+        agents.write("a.txt", "by hand\n")
+        agents.tell("Stop")
     assert agents.log() == [(BY_NOBODY, {"a.txt"})]
 
 
@@ -1262,8 +1230,7 @@ def test_a_file_that_is_moved_after_another_agent_has_written_it_anew_goes_back_
 ):
     """The look at the other's end has seen it, and left it to who names it."""
     one, two = {"command": "mv a.txt new.txt"}, {"command": "make"}
-    agents.tell("PreToolUse", "Bash", **one)
-    agents.tell("PermissionRequest", "Bash", **one)
+    agents.ask("Bash", **one)
     agents.tell("PreToolUse", "Bash", session="s2", agent="codex", **two)
     agents.write("beside", "ONE\n")
     (agents.root / "beside").replace(agents.root / "a.txt")  # as `sed -i` does
@@ -1310,7 +1277,7 @@ def test_what_a_sub_agent_does_is_of_the_turn_of_the_agent_that_has_started_it(a
 # -- an end that nobody tells of -----------------------------------------------------------
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
+@LINUX
 @pytest.mark.parametrize("then", ["Stop", "UserPromptSubmit", "SessionEnd", "another call"])
 def test_what_a_person_saves_after_a_command_whose_end_was_never_told_is_theirs(agents, then):
     """The hook that comes after it was killed; it was seen to run, and then not any more."""
@@ -1318,7 +1285,7 @@ def test_what_a_person_saves_after_a_command_whose_end_was_never_told_is_theirs(
     above = {"above": ((7, "7"), *chain(os.getpid()))}
     agents.tell("PreToolUse", "Bash", **above, command="make > named.txt")
     later_tick()
-    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as command:
+    with program() as command:
         until(lambda: (command.pid, ("cat",)) in running(os.getpid()))
         agents.daemon.poll()
         agents.write("named.txt", "by the command\n")
@@ -1337,7 +1304,7 @@ def test_what_a_person_saves_after_a_command_whose_end_was_never_told_is_theirs(
     assert whose == {"named.txt": "Bash", "made.txt": "Bash", "mine.txt": BY_NOBODY}
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
+@LINUX
 def test_a_command_of_which_nothing_is_seen_has_all_when_its_end_is_told(agents):
     agents.tell("UserPromptSubmit", above=((6, "6"), *chain(os.getpid())))
     above = {"above": ((7, "7"), *chain(os.getpid()))}
