@@ -41,7 +41,7 @@ def update_of(
     seconds: float = 2.0,
 ) -> tuple[ServerDiagnostics, ...]:
     """What all servers find in files after they were told of changes."""
-    pool.tell(root, changes)
+    pool.tell(changes)
     return pool.ask(root, files, {}, seconds, patient=True).result()
 
 

@@ -165,7 +165,7 @@ class Tree:
         return DiskChange(self.path(new), "renamed", self.text(new), self.path(old))
 
     def tell(self, *changes: DiskChange) -> None:
-        self.pool.tell(str(self.root), changes)
+        self.pool.tell(changes)
 
     def report(self, *names: str) -> dict[str, FileDiagnostics]:
         """What the server says about files; all that it knows, if none are named."""

@@ -39,6 +39,7 @@ class Scene:
         servers: Names of real servers, or servers.
         files: What is there at first.
         rules: The project's own.
+        roots: Folders in the tree that are shared; the whole tree by default.
         options: Of the semantics.
     """
 
@@ -48,6 +49,7 @@ class Scene:
         servers: list[str] | list[ServerSpec],
         files: Mapping[str, str] = PYTHON,
         rules: str = "",
+        roots: tuple[str, ...] = ("",),
         **options: Any,
     ) -> None:
         self.root = folder / "deep" / "enough" / "project"
@@ -58,7 +60,8 @@ class Scene:
         if rules:
             self.put(".filepact.toml", rules)
         real = all(isinstance(one, str) for one in servers)
-        self.workspace = open_workspace([str(self.root)], state_dir=str(folder / "state"))
+        shared = [str(self.root / one) for one in roots]
+        self.workspace = open_workspace(shared, state_dir=str(folder / "state"))
         self.environment = {
             "HOME": os.environ["HOME"],
             "PATH": ":".join([str(Path(sys.executable).parent), *node_folders(), "/usr/bin:/bin"]),

@@ -9,6 +9,7 @@ from filepact.domain.operation import CHECKED, CHECKED_PARTLY, UNCHECKED
 from filepact.errors import FilepactError, NewErrorsError, NotJudgedError
 from filepact.values import late_logger, replace
 from filepact.workspace.moves import whole_moves
+from filepact_diagnostics.semantic import receipt_lines
 from filepact_diagnostics.semantic.service import SemanticWorkspace
 from filepact_diagnostics.semantic.updates import WorkspaceUpdate
 
@@ -29,6 +30,7 @@ __all__ = ["NEW_ERRORS_RULE", "ServerJudge"]
 NEW_ERRORS_RULE: Final = "new errors"
 """Stands for a rule where a person is asked because servers find new errors."""
 _LONGEST: Final = 20.0
+_MOST_SESSIONS: Final = 1_000
 _WAY: Final = "Send a change that brings none, all of its files together; dry_run shows what the language servers would find."
 _WAY_BACK: Final = "Mend it by an edit, all of its files together; or ask the person, whose own undo nothing refuses."
 _WHOLE: Final = "a folder of so many files moves as one, and servers know some of them"
@@ -47,8 +49,14 @@ class ServerJudge(SemanticWorkspace):
     """The language servers of a workspace, as the engine of tools asks them."""
 
     def concerns(self, changes: ChangeSet) -> bool:
-        """As of its base; also whether a folder goes with all that is in it, where that counts."""
-        return super().concerns(changes) or self._moves_known(changes)
+        """Whether servers know a file of a change, or run and have to be told of it."""
+        return self.mode != "off" and any(
+            self.new_errors != "allow"
+            or servers.disk.started
+            or servers.claimed(change.path.absolute)
+            for change in changes.changes
+            if (servers := self._servers.get(change.path.root)) is not None
+        )
 
     def _moves_known(self, changes: ChangeSet) -> bool:
         """Whether a folder moves as one with files that servers know, which nobody has opened."""
@@ -124,7 +132,7 @@ class ServerJudge(SemanticWorkspace):
         # Of calls that were judged at once, each without the others, the second look sees the first's.
         held = self._confirming.acquire(timeout=seconds)
         try:
-            moved = moved or self.moved(changes, checked.turn)
+            moved = moved or self._moved(changes, checked.turn)
             doubtful = moved or (checked.findings and checked.findings.doubtful)
             if not doubtful and all(one.before and one.after for one in changes.changes):
                 return None
@@ -137,6 +145,19 @@ class ServerJudge(SemanticWorkspace):
                 self._confirming.release()
         return update
 
+    def _moved(self, changes: ChangeSet, turn: int) -> bool:
+        """Whether others have written since a turn what servers know; they are told.
+
+        Args:
+            changes: What was done, and is not meant.
+            turn: Of `WorkspaceUpdate`.
+        """
+        if self._turn != turn:
+            return True
+        own = {one.path.absolute for one in changes.changes}
+        told = (one.path for each in self._servers.values() for one in each.disk.catch_up())
+        return any(self.claims(path) for path in told if path not in own)
+
     def _take_back(self, update: WorkspaceUpdate, call: CallContext, receipt: Receipt) -> None:
         """Take back what was done and may not be; it stays where others have gone on from it."""
         try:
@@ -146,7 +167,8 @@ class ServerJudge(SemanticWorkspace):
             _log.warning("%s brought errors and stays: %s", receipt.operation, error.message)
             return
         done = f"it was done as {receipt.operation} and taken back by {back}"
-        self._refuse(update, _errors(update), done, whole=True)
+        self._refuse(update, _errors(update), done)
+        raise _not_judged(update, done)
 
     def follow(self, changes: ChangeSet, versions: DocumentCache, session: Session) -> None:
         """Ask about a change that a person has approved, without waiting; a later answer tells of it."""
@@ -205,6 +227,16 @@ class ServerJudge(SemanticWorkspace):
                 update = others or update
         return self.line(update, session=call.session)
 
+    def line(self, update: WorkspaceUpdate, *, session: Session) -> str:
+        """The lines of a receipt about an update; empty where no server knows the files.
+
+        How far a server's answers go is told to a session once.
+        """
+        told = self._told.setdefault(session.id, set())
+        while len(self._told) > _MOST_SESSIONS:
+            del self._told[next(iter(self._told))]
+        return receipt_lines.describe(update, self._show, warnings=self._warnings, told=told)
+
     def _judge(
         self, changes: ChangeSet, versions: DocumentCache, call: CallContext, *, patient: bool
     ) -> WorkspaceUpdate:
@@ -247,25 +279,23 @@ class ServerJudge(SemanticWorkspace):
         return "", UNCHECKED if doubtful else CHECKED
 
     def _refuse(
-        self,
-        update: WorkspaceUpdate,
-        errors: Sequence[Diagnostic],
-        done: str,
-        way: str = _WAY,
-        *,
-        whole: bool = False,
+        self, update: WorkspaceUpdate, errors: Sequence[Diagnostic], done: str, way: str = _WAY
     ) -> None:
         """Refuse a change that brings errors, or of which that is not known."""
         if errors:
             count = f"{len(errors)} new {'error' if len(errors) == 1 else 'errors'}"
             said = f"the change would bring {count}, {done}:\n{self.list_diagnostics(errors)}"
             raise NewErrorsError(said, hint=way, errors=len(errors))
-        if not _judged(update, whole=whole) and (whole or update.kind != "none"):
-            raise NotJudgedError(
-                f"it is not known whether the change brings new errors, {done}: {_why(update)}",
-                hint="Send it again in a moment, as the server goes on, or in parts. If it stays so, the person can set "
-                'new_errors = "ask" or "allow" under [diagnostics], or switch that server off.',
-            )
+        if not _judged(update) and update.kind != "none":
+            raise _not_judged(update, done)
+
+
+def _not_judged(update: WorkspaceUpdate, done: str) -> NotJudgedError:
+    return NotJudgedError(
+        f"it is not known whether the change brings new errors, {done}: {_why(update)}",
+        hint="Send it again in a moment, as the server goes on, or in parts. If it stays so, the person can set "
+        'new_errors = "ask" or "allow" under [diagnostics], or switch that server off.',
+    )
 
 
 def _errors(update: WorkspaceUpdate) -> list[Diagnostic]:

@@ -344,10 +344,10 @@ def test_changes_are_told_without_waiting_and_only_to_servers_that_run(
     start: Callable[..., ServerPool], tmp_path: Path
 ) -> None:
     pool, path = start({}), str(tmp_path / "a.x")
-    pool.tell(str(tmp_path), [DiskChange(path, "created", "wrong")])
+    pool.tell([DiskChange(path, "created", "wrong")])
     assert pool.status() == ()
     ask(pool, tmp_path, "fine")
-    pool.tell(str(tmp_path), [DiskChange(path, "changed", "wrong")])
+    pool.tell([DiskChange(path, "changed", "wrong")])
     assert len(ask(pool, tmp_path, "wrong").diagnostics) == 1
 
 
@@ -357,7 +357,7 @@ def test_so_many_changes_that_a_new_start_is_cheaper_lead_to_one(
     pool = start({})
     ask(pool, tmp_path, "fine")
     many = [DiskChange(str(tmp_path / f"{number}.x"), "created", "") for number in range(5_001)]
-    pool.tell(str(tmp_path), many)
+    pool.tell(many)
     assert ask(pool, tmp_path, "wrong").fresh
     (status,) = pool.status()
     assert status.starts == 2
@@ -450,7 +450,7 @@ def test_a_change_that_comes_during_a_preview_is_not_lost(
         target=lambda: preview_of(pool, str(tmp_path), {path: "wrong"}, {path: "fine"}, SECONDS)
     )
     thread.start()
-    pool.tell(str(tmp_path), [DiskChange(path, "changed", "wrong wrong")])
+    pool.tell([DiskChange(path, "changed", "wrong wrong")])
     busy = ask(pool, tmp_path, "wrong wrong", seconds=0.05)
     thread.join()
     assert not busy.fresh
@@ -473,7 +473,7 @@ def test_an_older_text_never_takes_the_place_of_a_newer_one(
     else:
         asked.append(pool.ask(root, {other: "", **files}, {}, SECONDS, **more))
     Path(path).write_text("wrong")
-    pool.tell(root, [DiskChange(path, "changed", "wrong")])
+    pool.tell([DiskChange(path, "changed", "wrong")])
     last = pool.ask(root, {other: ""}, {}, SECONDS, **more)
     for one in asked:
         one.result()

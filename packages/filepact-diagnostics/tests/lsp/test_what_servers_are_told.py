@@ -54,7 +54,7 @@ class Scene:
             assert report.fresh, report.reason
 
     def change(self, *changes: DiskChange) -> None:
-        self.pool.tell(str(self.folder), changes)
+        self.pool.tell(changes)
         self.report({"a.x": "old"})
 
     def preview(self, proposed: dict[str, str], files: dict[str, str]) -> ServerDiagnostics:
@@ -151,7 +151,7 @@ def test_one_that_cannot_be_opened_starts_the_server_anew(tmp_path: Path) -> Non
 
 def test_an_open_file_that_was_written_is_changed_and_saved(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
-    scene.pool.tell(str(tmp_path), [DiskChange(scene.path("a.x"), "changed", "new")])
+    scene.pool.tell([DiskChange(scene.path("a.x"), "changed", "new")])
     scene.report({"a.x": "new"})
     assert scene.end()[:-1] == ["didChange a.x", f"{EVENT} 2:a.x", "didSave a.x"]
 
@@ -276,7 +276,7 @@ def test_an_update_says_what_was_sent_for_it(
     (update,) = update_of(pool, root, [DiskChange(path, kind, "new")], {path: "new"}, SECONDS)
     assert set(update.event.split(", ")) == set(event.split(", "))
     # The same, told first and asked about later.
-    pool.tell(root, [DiskChange(path, "changed", "newer")])
+    pool.tell([DiskChange(path, "changed", "newer")])
     (update,) = update_of(pool, root, [], {path: "newer"}, SECONDS)
     assert "didChange" in update.event
     (update,) = update_of(pool, root, [], {path: "newer"}, SECONDS)
@@ -342,7 +342,7 @@ def test_a_twin_is_sent_again_with_those_who_look_at_it(tmp_path: Path) -> None:
     scene = Scene(tmp_path, sync={"coarse": True, "unsaved": "repeat"})
     scene.report({"a.x": "new", "b.x": "user"})
     scene.report({"a.x": "old", "b.x": "user"})
-    scene.pool.tell(str(tmp_path), [DiskChange(scene.path("b.x"), "deleted")])
+    scene.pool.tell([DiskChange(scene.path("b.x"), "deleted")])
     scene.report({"a.x": "old"})
     found = scene.end()
     assert found.count("didChange a.x") >= 3
@@ -373,7 +373,7 @@ def test_servers_are_told_what_they_can_take(
         report_of(
             pool, str(tmp_path), {path: text}, 0.2 if "openClose" in str(capabilities) else 2.0
         )
-    pool.tell(str(tmp_path), [DiskChange(path, "changed", "three")])
+    pool.tell([DiskChange(path, "changed", "three")])
     pool.close()
     names = {json.loads(line)["method"].rpartition("/")[2] for line in log.read_text().splitlines()}
     assert names & {"didOpen", "didChange", "didSave"} == sends

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,7 +12,6 @@ from tests.servers.scene import AGENT, PYTHON, WRONG_LIB, Scene, codes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 
 @pytest.fixture
@@ -162,5 +162,58 @@ def test_nothing_is_told_of_files_that_an_agent_may_not_read(tmp_path: Path) -> 
         assert scene.path("hidden/use.py") not in {one.path for one in surveyed.reports}
         with pytest.raises(PathBlockedError):
             scene.semantics.look(["hidden/use.py"], session=AGENT)
+    finally:
+        scene.close()
+
+
+TWO_ROOTS = {
+    "ty": {
+        "app/pyproject.toml": '[tool.ty.environment]\nroot = [".", "../lib"]\n',
+        "app/use.py": "from lib import double\n\nanswer: int = double(21)\n",
+        "lib/lib.py": PYTHON["lib.py"],
+    },
+    "basedpyright": {
+        "app/pyrightconfig.json": '{"extraPaths": ["../lib"]}\n',
+        "app/use.py": "from lib import double\n\nanswer: int = double(21)\n",
+        "lib/lib.py": PYTHON["lib.py"],
+    },
+    "typescript": {
+        "app/tsconfig.json": '{"compilerOptions": {"strict": true, "module": "esnext"}}\n',
+        "app/use.ts": "import { double } from '../lib/lib';\nexport const answer: number = double(21);\n",
+        "lib/lib.ts": "export const double = (n: number): number => n * 2;\n",
+    },
+    "clangd": {
+        "app/use.c": '#include "../lib/lib.h"\nint answer(void) { return twice(21); }\n',
+        "lib/lib.h": "int twice(int n);\n",
+    },
+}
+WRONG = {
+    ".py": WRONG_LIB,
+    ".ts": "export const double = (n: string): string => n;\n",
+    ".h": "int twice(int n, int more);\n",
+}
+
+
+@pytest.mark.parametrize("server", TWO_ROOTS)
+def test_what_is_read_in_another_root_is_not_of_the_past(server: str, tmp_path: Path) -> None:
+    files = TWO_ROOTS[server]
+    scene = Scene(tmp_path, [server], files, roots=("app", "lib"))
+    (use,) = (name for name in files if "/use." in name)
+    (lib,) = (name for name in files if "/lib." in name)
+
+    def wrong() -> int:
+        (report,) = scene.semantics.look([scene.path(use)], session=AGENT)
+        assert report.fresh, report
+        return sum(one.severity == "error" for one in report.diagnostics)
+
+    try:
+        assert wrong() == 0
+        update = scene.write({scene.path(lib): WRONG[Path(lib).suffix]})
+        assert update.findings is None or not update.findings.complete
+        assert wrong()
+        scene.put(lib, files[lib])  # by another program
+        assert wrong() == 0
+        (scene.root / lib).unlink()
+        assert wrong()
     finally:
         scene.close()

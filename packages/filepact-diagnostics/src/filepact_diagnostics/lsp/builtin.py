@@ -67,6 +67,7 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
             "pyproject.toml [tool.pyright",
         ],
         "alone": _PYRIGHT_ALONE,
+        "sync": {"elsewhere": "nothing"},
         "first": 20,
         "settings": {
             "basedpyright": {
@@ -81,6 +82,7 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
         "install": "npm install -g pyright",
         "configured": ["pyrightconfig.json", "pyproject.toml [tool.pyright"],
         "alone": _PYRIGHT_ALONE,
+        "sync": {"elsewhere": "nothing"},
         "first": 20,
         "settings": {
             "python": {

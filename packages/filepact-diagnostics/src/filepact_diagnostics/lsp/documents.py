@@ -295,6 +295,8 @@ class SyncProtocol:
         for change in changes:
             names = {posixpath.basename(one) for one in (change.path, change.old_path)}
             found.result.restart |= not names.isdisjoint(self._spec.steered)
+            if beneath(self._root, change.path) is None and any(map(self._spec.language, names)):
+                found.follow(self._spec.sync.elsewhere)
             if change.kind in ("deleted", "renamed"):
                 self._leave(change.old_path or change.path, found)
             if change.kind != "deleted":
@@ -344,8 +346,8 @@ class SyncProtocol:
                 found.events.append(FileEvent(path, "changed"))
             found.events.append(FileEvent(path, "created"))
         found.follow(notice)
-        name = beneath(self._root, path)
-        known = name is not None and self._spec.language(name) is not None
+        name = beneath(self._root, path) or posixpath.basename(path)
+        known = self._spec.language(name) is not None
         hidden = known and change.same_date and sync.by_date
         if change.text is None:
             found.texts += self._documents.close(path)
@@ -459,7 +461,7 @@ class FileWatchers:
         changes = [
             {"uri": uri_of(event.path), "type": _NUMBER[event.kind]}
             for event in events
-            if unasked or self.wants(event)
+            if unasked or self.wants(event) or beneath(self._root, event.path) is None
         ]
         return [("workspace/didChangeWatchedFiles", {"changes": changes})] if changes else []
 

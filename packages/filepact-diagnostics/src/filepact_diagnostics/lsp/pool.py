@@ -155,11 +155,11 @@ class ServerPool:
 
     # -- work -----------------------------------------------------------------------------
 
-    def tell(self, root: str, changes: Sequence[DiskChange]) -> None:
-        """Pass on what happened on the disk, to the servers that run; waits for nothing."""
+    def tell(self, changes: Sequence[DiskChange]) -> None:
+        """Pass on what happened on the disk, to all servers that run; waits for nothing."""
 
         async def pass_on() -> None:
-            for session in self._of(root):
+            for session in self._sessions.values():
                 session.tell(changes)
 
         # Not only where there are sessions: one may be about to be made by a question on its way.
@@ -373,9 +373,6 @@ class ServerPool:
                 if server.sync.unsaved != "alone":
                     shares.setdefault(server.name, {}).setdefault(path, text)
         return shares
-
-    def _of(self, root: str) -> list[ServerSession]:
-        return [session for (_, place), session in self._sessions.items() if place == root]
 
     def _session(self, name: str, root: str) -> ServerSession:
         """The session of a server on a root, made on the pool's loop."""

@@ -92,6 +92,7 @@ class SyncMethod:
         reload: A command of the server's, called with the address of a file that went and is there
             again.  For servers that learn a project from another program, which may have looked
             while the file was gone; an event alone tells them nothing that they do not know.
+        elsewhere: What makes it see that a file of another root has changed.
     """
 
     written: Notice = "watched"
@@ -105,6 +106,7 @@ class SyncMethod:
     coarse: bool = False
     idle: bool = False
     reload: str = ""
+    elsewhere: Notice = "watched"
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,6 +358,7 @@ def _server(table: _Table, old: ServerSpec | None, *, named: bool, sound: bool) 
             sync.truth("coarse", default=old.sync.coarse),
             sync.truth("idle", default=old.sync.idle),
             sync.text("reload", old.sync.reload),
+            sync.one_of("elsewhere", get_args(Notice), old.sync.elsewhere),
         ),
         table.words("endings", old.endings),
         table.words("alone", old.alone),

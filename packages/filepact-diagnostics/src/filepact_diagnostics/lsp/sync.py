@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import posixpath
 import time
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -268,8 +269,8 @@ class DocumentSync:
         self._racy.note_sent()
 
     def _language(self, path: str) -> str:
-        name = beneath(self._root, path)
-        return (name and self._spec.language(name)) or "plaintext"
+        name = beneath(self._root, path) or posixpath.basename(path)
+        return self._spec.language(name) or "plaintext"
 
 
 def _filled(value: Any, facts: Mapping[str, str]) -> Any:

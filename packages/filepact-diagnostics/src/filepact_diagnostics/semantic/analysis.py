@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     from filepact.workspace.guard import Guard
     from filepact_diagnostics.lsp.diagnostics import Diagnostic
-    from filepact_diagnostics.semantic.root_servers import CallDeadline, RootServers
+    from filepact_diagnostics.semantic.disk_sync import CallDeadline
+    from filepact_diagnostics.semantic.root_servers import RootServers
     from filepact_diagnostics.semantic.updates import FreshDiagnostics, Kind, TextChange
 
 __all__ = ["PROMPT", "ChangeDiagnostics", "FoundDiagnostics", "UpdateResult", "by_every_name"]

@@ -40,6 +40,10 @@ if TYPE_CHECKING:
 __all__ = ["DependentIndex", "has_error_with", "place_of_name", "words_of"]
 
 _WORD: Final = late_regex(r"\w+")
+_STEERING: Final = late_regex(
+    r"(ts|js)config[\w.-]*\.json|pyrightconfig\.json|package\.json|(pyproject|ty|Cargo)\.toml|setup\.cfg"
+    r"|go\.(mod|work)|compile_flags\.txt|compile_commands\.json|\.clangd"
+)
 _LONGEST: Final = 262_144
 _MOST_FILES: Final = 100_000
 _ALWAYS: Final = 50
@@ -262,6 +266,21 @@ class DependentIndex:
             }
             found |= dict.fromkeys(sorted(new))
         return found
+
+    def steered(self, names: Iterable[str], files: Iterable[tuple[str, Stamp]]) -> bool:
+        """Whether a file says how sources are read: by its name, or named by another that does.
+
+        Args:
+            names: Files, beneath the root.
+            files: All that there are.
+        """
+        bases = {basename(name) for name in names}
+        if any(map(_STEERING.fullmatch, bases)):
+            return True
+        bases = {base for base in bases if base.endswith((".json", ".jsonc", ".toml", ".cfg"))}
+        above = (name for name, _ in files if bases and _STEERING.fullmatch(basename(name)))
+        texts = (self._raw.take(WorkspacePath(self._root, name)) for name in above)
+        return any(one and any(base in (one.text or "") for base in bases) for one in texts)
 
     # -- what a server knows --------------------------------------------------------------
 

@@ -8,22 +8,19 @@ some moment since the question, as the server knew them.
 from __future__ import annotations
 
 import time
-from concurrent.futures import CancelledError
-from concurrent.futures import TimeoutError as NotYetError
 from contextlib import suppress
 from itertools import islice
 from posixpath import basename, splitext
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
-from filepact.domain.deadline import Deadline
 from filepact.domain.document import WorkspacePath
 from filepact.errors import FilepactError
-from filepact.values import late_regex, replace
+from filepact.values import replace
 from filepact_diagnostics.lsp.diagnostics import DiagnosticsHistory, FileDiagnostics
 from filepact_diagnostics.lsp.features import DependentsQuery, SymbolReferencesQuery
 from filepact_diagnostics.semantic.changed_names import changed_texts, names_of_changes
 from filepact_diagnostics.semantic.dependents import DependentIndex
-from filepact_diagnostics.semantic.disk_sync import DiskSync
+from filepact_diagnostics.semantic.disk_sync import CallDeadline, DiskSync
 from filepact_diagnostics.semantic.updates import FreshDiagnostics
 
 if TYPE_CHECKING:
@@ -39,14 +36,10 @@ if TYPE_CHECKING:
     from filepact_diagnostics.lsp.spec import ServerSpec
     from filepact_diagnostics.semantic.updates import TextChange
 
-__all__ = ["CallDeadline", "RootServers"]
-
-_T = TypeVar("_T")
+__all__ = ["RootServers"]
 
 _ROUNDS: Final = 4
 _INDEXING: Final = 0.05
-_SLICE: Final = 0.05
-_MARGIN: Final = 0.03
 _MOST_MISSES: Final = 2
 _LATE: Final = "no answer in time"
 _AT_ONCE: Final = 12
@@ -60,45 +53,6 @@ _FLOWS_SECONDS: Final = 1.0
 """The share of the time for which texts are read for names that types flow on with, and the most."""
 _SETTINGS: Final = (".json", ".jsonc", ".toml", ".mod", ".work", ".ini", ".cfg")
 """Endings of files that say what others mean, or are used by them, and have servers of their own."""
-_STEERING: Final = late_regex(
-    r"(ts|js)config[\w.-]*\.json|pyrightconfig\.json|package\.json|(pyproject|ty|Cargo)\.toml|setup\.cfg"
-    r"|go\.(mod|work)|compile_flags\.txt|compile_commands\.json|\.clangd"
-)
-
-
-class CallDeadline(Deadline):
-    """The deadline of a wait for servers.
-
-    Attributes:
-        patient: Whether servers that are starting are waited for.
-    """
-
-    __slots__ = ("patient",)
-
-    def __init__(self, seconds: float, cancelled: Callable[[], bool], *, patient: bool) -> None:
-        super().__init__(seconds, cancelled)
-        self.patient = patient
-
-    def within(self, seconds: float) -> CallDeadline:
-        """A deadline for a part of the wait: this one, or so many seconds, whichever ends first."""
-        return CallDeadline(min(seconds, self.left), self.cancelled, patient=self.patient)
-
-    @property
-    def for_servers(self) -> float:
-        """Seconds that servers have; less, so that what they did not answer can still be told."""
-        return max(self.left - _MARGIN, 0.0)
-
-    def wait(self, future: Future[_T]) -> _T | None:
-        """The result of work on another thread; None if it does not end in time."""
-        while True:
-            left = self.left
-            try:
-                return future.result(min(left, _SLICE))
-            except CancelledError:
-                return None  # the servers were ended meanwhile
-            except NotYetError:
-                if left <= 0 or self.cancelled():
-                    return None
 
 
 class RootServers:
@@ -109,6 +63,7 @@ class RootServers:
         disk: Keeps them in step with it.
         index: Which of its files may depend on others.
         outside: Limits an answer for which settings above the root may count.
+        others: Keep the servers in step with the other roots, where a source may read.
         blind: The servers that show nothing of a file to others before it is on the disk.
 
     Args:
@@ -134,6 +89,7 @@ class RootServers:
         self._at_once = _AT_ONCE
         self._wrong_first: list[str] = []
         self.outside: Callable[[ServerDiagnostics], ServerDiagnostics] = lambda one: one
+        self.others: tuple[DiskSync, ...] = ()
         self._prefer_configured()
 
     def close(self) -> None:
@@ -199,6 +155,13 @@ class RootServers:
         return list(
             islice((one for one in paths if across & self.looking_across(one)), most)
         ), whole
+
+    def mentions(self, changes: Sequence[TextChange]) -> bool:
+        """Whether sources mention changed files of another root."""
+        self.disk.begin()
+        self.index.learn(self.disk.files, _INDEXING)
+        paths = {path.path for one in changes for path in (one.path, one.old) if path is not None}
+        return bool(self.index.of(paths) or self.index.naming(paths, 0))
 
     @property
     def indexed(self) -> bool:
@@ -287,11 +250,9 @@ class RootServers:
         self.index.learn(files, _INDEXING)
         changed = {path.path for path in paths}
         endings = [one.includes for one in self._pool.servers if one.name in across]
-        ranked = (
-            dict.fromkeys(one.path for one in readers)
-            if readers
-            else self.index.including(changed, endings, most)
-        )
+        ranked = dict.fromkeys(one.path for one in readers) or None
+        if ranked is None:
+            ranked = self.index.including(changed, endings, most)
         if ranked is None:
             used = [] if quick else self._used_in(across, changes, deadline)
             ranked = dict.fromkeys(name for name in used if name not in changed)
@@ -323,20 +284,10 @@ class RootServers:
         self.index.learn(files, _INDEXING)
         most = self.index.wanted(behind=True)
         found = dict.fromkeys(self.index.naming(names, most))
-        if self._steer(names):
+        if self.index.steered(names, files):
             found |= dict.fromkeys(name for name, _ in files)
         every = (WorkspacePath(self.root, name) for name in found if name not in names)
         return list(islice((one for one in every if self.looking_across(one)), most))
-
-    def _steer(self, names: Iterable[str]) -> bool:
-        """Whether a file says how sources are read: by its name, or named by one that does."""
-        bases = {basename(name) for name in names}
-        if any(map(_STEERING.fullmatch, bases)):
-            return True
-        bases = {base for base in bases if base.endswith(_SETTINGS)}
-        above = (name for name, _ in self.disk.files if _STEERING.fullmatch(basename(name)))
-        texts = (self._raw.take(WorkspacePath(self.root, name)) for name in above if bases)
-        return any(one and any(base in (one.text or "") for base in bases) for one in texts)
 
     def _is_typed(self, path: str) -> bool:
         """Whether a server looks at a file for more than its form."""
@@ -600,17 +551,19 @@ class RootServers:
         """Ask until the answer is about the files as they were at some moment since the start."""
         start, disk = time.time_ns(), self.disk
         for asked in range(_ROUNDS):
-            disk.begin()
+            for one in (disk, *self.others):
+                one.begin()
             try:
                 with disk.lock:
-                    turn = disk.turn
+                    turns = [(one, one.turn) for one in (disk, *self.others)]
                     future, texts = question()
             except RuntimeError:
                 return FreshDiagnostics(reason="all servers were ended")
             found = self._found_others(deadline, any_file=not asked)
             answers = deadline.wait(future)
             with disk.lock:
-                moved = found or disk.is_outdated(texts) or disk.moved(turn, start)
+                moved = found or disk.is_outdated(texts)
+                moved = moved or any(one.moved(turn, start) for one, turn in turns)
                 moment = disk.moment
             if answers is None:
                 return FreshDiagnostics(reason="cancelled" if deadline.cancelled() else _LATE)
@@ -629,8 +582,10 @@ class RootServers:
                 them once is enough: a log that is written all the time would keep us from asking.
         """
         try:
-            changes = self.disk.catch_up(deadline.cancelled)
-            return any(any_file or self.claimed(one.path) for one in changes)
+            disks = (self.disk, *self.others)
+            changes = [change for one in disks for change in one.catch_up(deadline.cancelled)]
+            names = {f"{self.root}/{basename(one.path)}" for one in changes}
+            return any(any_file or self.claimed(name) for name in names)
         except FilepactError:
             # The root itself is gone, and nothing of it is certain any more.
             return True

@@ -16,9 +16,10 @@ from filepact.errors import FilepactError, NotFoundError
 from filepact.values import late_logger, replace
 from filepact_diagnostics.semantic import receipt_lines
 from filepact_diagnostics.semantic.analysis import ChangeDiagnostics, UpdateResult, by_every_name
+from filepact_diagnostics.semantic.disk_sync import CallDeadline
 from filepact_diagnostics.semantic.later import PendingDiagnostics
 from filepact_diagnostics.semantic.membership import RootProjects
-from filepact_diagnostics.semantic.root_servers import CallDeadline, RootServers
+from filepact_diagnostics.semantic.root_servers import RootServers
 from filepact_diagnostics.semantic.server_edits import ServerQueries
 from filepact_diagnostics.semantic.updates import (
     DiagnosticsSummary,
@@ -53,8 +54,8 @@ _log = late_logger(__name__)
 
 _OURS: Final = "a mistake of filepact's own, of which its log has the details"
 _GOES: Final = "what becomes of other files when one goes cannot be foreseen"
+_ELSEWHERE: Final = "files of another root that may use it were not looked at"
 _EVERY_FILE: Final = 300
-_MOST_SESSIONS: Final = 1_000
 _OWN_SHARE: Final = 0.25
 _REST_SHARE: Final = 0.05
 """Of the time that a question may take, what a receipt waits for the changed files and for others."""
@@ -101,6 +102,8 @@ class SemanticWorkspace:
             root: RootProjects(servers, self._files, pool, budget)
             for root, servers in self._servers.items()
         }
+        for one in (each := self._servers.values()):
+            one.others = tuple(other.disk for other in each if other is not one)
         self._deferred = PendingDiagnostics(self._late)
         self._told: dict[str, set[str]] = {}
         self._confirming = Lock()
@@ -161,24 +164,12 @@ class SemanticWorkspace:
                 if any(one.kind in ("deleted", "renamed") for one in analysis.changes):
                     tally.miss()
                     message = _GOES
+                message = self._elsewhere(analysis, tally) or message
                 servers += analysis.preview(tally, deadline)
         except Exception as error:  # noqa: BLE001 - nothing here may end a change
             return self._failed(error)
         update = combine(servers, tally.findings(), self._membership(changes), message)
         return replace(update, turn=turn)
-
-    def moved(self, changes: ChangeSet, turn: int) -> bool:
-        """Whether others have written since a turn what servers know; they are told.
-
-        Args:
-            changes: What was done, and is not meant.
-            turn: Of `WorkspaceUpdate`.
-        """
-        if self._turn != turn:
-            return True
-        own = {one.path.absolute for one in changes.changes}
-        told = (one.path for each in self._servers.values() for one in each.disk.catch_up())
-        return any(self.claims(path) for path in told if path not in own)
 
     @property
     def _turn(self) -> int:
@@ -213,16 +204,6 @@ class SemanticWorkspace:
             self._failed(error)
         return max(self.budget - (time.monotonic() - began), self.budget / 2)
 
-    def concerns(self, changes: ChangeSet) -> bool:
-        """Whether servers know a file of a change, or run and have to be told of it."""
-        return self.mode != "off" and any(
-            self.new_errors != "allow"
-            or servers.disk.started
-            or servers.claimed(change.path.absolute)
-            for change in changes.changes
-            if (servers := self._servers.get(change.path.root)) is not None
-        )
-
     def verify(
         self,
         changes: ChangeSet,
@@ -245,7 +226,7 @@ class SemanticWorkspace:
         brief = brief and self.mode != "always"
         deadline = self._deadline(wait * _OWN_SHARE if brief else wait, cancelled, patient=patient)
         rest = wait * _REST_SHARE if brief else None
-        tally, servers = DiagnosticsSummary("dependents"), list[ServerUpdate]()
+        tally, servers, message = DiagnosticsSummary("dependents"), list[ServerUpdate](), ""
         pending: list[tuple[ChangeDiagnostics, UpdateResult]] = []
         try:
             for analysis in self._analyses(changes, versions, session):
@@ -253,6 +234,7 @@ class SemanticWorkspace:
                 told = disk.tell(analysis.changes) if disk.started else 0
                 if not analysis.concerns_servers:
                     continue
+                message = self._elsewhere(analysis, tally) or message
                 verified = analysis.verify(tally, deadline, told, rest=rest)
                 pending.append((analysis, verified))
                 servers += verified.servers
@@ -263,17 +245,15 @@ class SemanticWorkspace:
                 self._deferred.add(session.id, analysis, verified, findings)
         except Exception as error:  # noqa: BLE001 - nothing here may end a change
             return self._failed(error)
-        return combine(servers, findings, self._membership(changes))
+        return combine(servers, findings, self._membership(changes), message)
 
-    def line(self, update: WorkspaceUpdate, *, session: Session) -> str:
-        """The lines of a receipt about an update; empty where no server knows the files.
-
-        How far a server's answers go is told to a session once.
-        """
-        told = self._told.setdefault(session.id, set())
-        while len(self._told) > _MOST_SESSIONS:
-            del self._told[next(iter(self._told))]
-        return receipt_lines.describe(update, self._show, warnings=self._warnings, told=told)
+    def _elsewhere(self, analysis: ChangeDiagnostics, tally: DiagnosticsSummary) -> str:
+        """Why other roots' files may be concerned, which are not looked at; empty where they are not."""
+        others = (one for one in self._servers.values() if one is not analysis.servers)
+        if not any(one.mentions(analysis.changes) for one in others):
+            return ""
+        tally.miss()
+        return _ELSEWHERE
 
     def _late(
         self, servers: Iterable[str], findings: UpdateDiagnostics, paths: Iterable[str]

@@ -237,7 +237,7 @@ class WorkspaceUpdate:
         message: What a reader should know; None when there is nothing.
         servers: One by one.
         findings: What they find; None where nothing is known.
-        turn: How much they had been told when they were asked, of a preview; see `SemanticWorkspace.moved`.
+        turn: How much they had been told when they were asked, of a preview.
     """
 
     kind: Kind
@@ -292,11 +292,7 @@ _EVENTS: Final[dict[Kind, str]] = {
 
 
 class DiagnosticsSummary:
-    """Adds up what several servers find in several files, and what they found before.
-
-    Args:
-        scope: What is asked about.
-    """
+    """Adds up what several servers find in several files of a scope, and what they found before."""
 
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
