@@ -144,7 +144,7 @@ class Guard:
         if fixed and follow and not back and place.kind == "file" and place.path == relative:
             if len(plain) >= _MOST_PLAIN:
                 plain.clear()
-            plain[path, agent, action] = replace(found, held=None)
+            plain[path, agent, action] = found if held is None else replace(found, held=None)
         return found
 
     def find_again(self, location: Location, keep: ExitStack | None = None) -> Location:
