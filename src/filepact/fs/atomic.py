@@ -64,8 +64,6 @@ __all__ = [
     "write_unnamed",
 ]
 
-_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-
 
 class DisplacedFile:
     """A file that was replaced or removed: it has lost its name and is kept open.
@@ -555,7 +553,7 @@ def give_back(parent: int, temp: str, name: str, shown: str, to: int = -1) -> No
 def sync(parent: int, *, opened: bool = False) -> Outcome:
     """Synchronise a folder, so that its entries survive a power cut; one of `reopen` is ``opened``."""
     try:
-        folder = parent if opened else os.open(".", _FOLDER, dir_fd=parent)
+        folder = parent if opened else os.open(".", os.O_RDONLY | _SAFE_OPEN, dir_fd=parent)
         try:
             full_sync(folder)
         finally:
@@ -569,7 +567,7 @@ def sync(parent: int, *, opened: bool = False) -> Outcome:
 def reopen(parent: int) -> int:
     """A descriptor of its own of a held folder, by which that is synchronised where it may be read."""
     try:
-        return os.open(".", _FOLDER, dir_fd=parent)
+        return os.open(".", os.O_RDONLY | _SAFE_OPEN, dir_fd=parent)
     except OSError:
         return os.dup(parent)
 
