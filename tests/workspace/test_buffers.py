@@ -159,6 +159,20 @@ def test_what_others_wrote_to_the_disk_is_merged_with_what_was_typed(
     assert (root / "a.txt").read_text() == "1\n\n2\n\n3\n"
 
 
+def test_what_an_editor_showed_counts_as_saved_once_it_was_merged_into_a_disk_that_had_changed(
+    workspace: Workspace, session: Session, root: Path
+) -> None:
+    (root / "a.txt").write_text("one\n\ntwo\n\nthree\n")
+    show(workspace, session, "a.txt", "one\n\ntwo\n\nthree\n")
+    place, typed = there(workspace, "a.txt"), "1\n\ntwo\n\nthree\n"
+    workspace.editors.buffers.change(place, [Typed(typed)], client=EDITOR, version=2)
+    (root / "a.txt").write_text("one\n\ntwo\n\n3\n")
+    replace_once(workspace, session, "a.txt", "two", "2")
+    agreed = workspace.editors.buffers.history(place).agreed
+    assert agreed is not None
+    assert agreed.text == typed
+
+
 def test_what_was_typed_over_what_others_wrote_is_refused(
     workspace: Workspace, session: Session, root: Path
 ) -> None:

@@ -307,6 +307,24 @@ def test_a_new_file_in_which_somebody_typed_meanwhile_is_not_written_over(tmp_pa
         assert not (it.work / "b.txt").exists()
 
 
+@asked
+def test_a_file_that_was_removed_with_unsaved_text_is_not_there_because_it_is_still_shown(
+    tmp_path, side
+):
+    removal = f"--- b.txt\n+++ /dev/null\n@@ -1,10 +0,0 @@\n-{UNSAVED[:-1].replace(chr(10), chr(10) + '-')}\n"
+    with side(tmp_path) as it:
+        (it.work / "b.txt").write_text(BASE)
+        it.show("b.txt", UNSAVED)
+        assert it.read("b.txt") == UNSAVED
+        said = it.tool("patch_apply", {"patch": removal})
+        assert not (it.work / "b.txt").exists(), said
+        with pytest.raises(Refused):
+            it.read("b.txt")
+        # What was typed is not lost: it was written before the file was removed.
+        it.undo()
+        assert it.disk("b.txt") == UNSAVED.encode()
+
+
 PATCH = "".join(
     f"--- {name}\n+++ {name}\n@@ -9 +9 @@\n-line 9\n+line 9 AGENT\n" for name in ("b.txt", "c.txt")
 )
