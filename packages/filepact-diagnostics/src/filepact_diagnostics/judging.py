@@ -32,6 +32,10 @@ NEW_ERRORS_RULE: Final = "new errors"
 _LONGEST: Final = 20.0
 _MOST_SESSIONS: Final = 1_000
 _WAY: Final = "Send a change that brings none, all of its files together; dry_run shows what the language servers would find."
+_NOT_THERE: Final = (
+    "Changes of yours that wait for a person do not count, though you are shown the files with them: "
+    "go on from these once `history` (status) says that they were made."
+)
 _WAY_BACK: Final = "Mend it by an edit, all of its files together; or ask the person, whose own undo nothing refuses."
 _WHOLE: Final = "a folder of so many files moves as one, and servers know some of them"
 _log = late_logger(__name__)
@@ -83,7 +87,10 @@ class ServerJudge(SemanticWorkspace):
             return None
         update = self._judge(draft.changes, draft.versions, call, patient=not draft.dry_run)
         if not draft.dry_run:
-            rule, draft.judged = self._verdict(update, _WAY, draft.notes)
+            waits = self._workspace.pending() if _errors(update) else ()
+            waiting = any(one.session.id == call.session.id for one in waits)
+            way = f"{_WAY} {_NOT_THERE}" if waiting else _WAY
+            rule, draft.judged = self._verdict(update, way, draft.notes)
             if rule:
                 draft.require(rule)
             may_see, changes = self._may_see(call.session), draft.changes.changes

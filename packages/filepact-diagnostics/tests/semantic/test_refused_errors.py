@@ -310,6 +310,23 @@ def test_two_calls_that_are_judged_without_each_other_do_not_break_a_project_tog
     assert now == [not one.failed for one in done]
 
 
+def test_what_goes_on_from_a_change_that_waits_is_told_why_it_is_refused(
+    desk_of: Callable[..., Desk],
+) -> None:
+    desk = desk_of(rules=ASKS)
+    desk.scene.put(desk.name("use"), "\n")
+    new = desk.words.lib.replace("double", "twice")
+    waits = desk.call("write_file", path=desk.name("lib"), content=desk.words.lib + new)
+    assert desk.scene.workspace.pending(), waits.text
+    uses = desk.words.use.format("lib").replace("double", "twice")
+    refused = desk.call("write_file", path=desk.name("use"), content=uses)
+    assert (refused.code, "`history` (status)" in refused.text) == ("NEW_ERRORS", True)
+    wrong = desk.words.use.format("apart").replace("21", "missing")
+    desk.call("history", action="undo", change=change_of(waits))
+    refused = desk.call("write_file", path=desk.name("use"), content=wrong)
+    assert (refused.code, "`history` (status)" in refused.text) == ("NEW_ERRORS", False)
+
+
 # -- what goes back --------------------------------------------------------------------------------
 
 
