@@ -14,7 +14,7 @@ from filepact_diagnostics.semantic.service import SemanticWorkspace
 from filepact_diagnostics.semantic.updates import WorkspaceUpdate
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from filepact.domain.change import ChangeSet
     from filepact.domain.operation import Session
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from filepact.workspace.documents import DocumentCache
     from filepact.workspace.draft import Draft
     from filepact.workspace.history import SessionHistory
+    from filepact.workspace.pending import SessionEvent
     from filepact.workspace.receipt import Receipt
     from filepact_diagnostics.lsp.diagnostics import Diagnostic
 
@@ -51,16 +52,6 @@ def _judged(update: WorkspaceUpdate, *, whole: bool = False) -> bool:
 
 class ServerJudge(SemanticWorkspace):
     """The language servers of a workspace, as the engine of tools asks them."""
-
-    def concerns(self, changes: ChangeSet) -> bool:
-        """Whether servers know a file of a change, or run and have to be told of it."""
-        return self.mode != "off" and any(
-            self.new_errors != "allow"
-            or servers.disk.started
-            or servers.claimed(change.path.absolute)
-            for change in changes.changes
-            if (servers := self._servers.get(change.path.root)) is not None
-        )
 
     def _moves_known(self, changes: ChangeSet) -> bool:
         """Whether a folder moves as one with files that servers know, which nobody has opened."""
@@ -139,7 +130,7 @@ class ServerJudge(SemanticWorkspace):
         # Of calls that were judged at once, each without the others, the second look sees the first's.
         held = self._confirming.acquire(timeout=seconds)
         try:
-            moved = moved or self._moved(changes, checked.turn)
+            moved = moved or self.moved(changes, checked.turn)
             doubtful = moved or (checked.findings and checked.findings.doubtful)
             if not doubtful and all(one.before and one.after for one in changes.changes):
                 return None
@@ -151,19 +142,6 @@ class ServerJudge(SemanticWorkspace):
             if held:
                 self._confirming.release()
         return update
-
-    def _moved(self, changes: ChangeSet, turn: int) -> bool:
-        """Whether others have written since a turn what servers know; they are told.
-
-        Args:
-            changes: What was done, and is not meant.
-            turn: Of `WorkspaceUpdate`.
-        """
-        if self._turn != turn:
-            return True
-        own = {one.path.absolute for one in changes.changes}
-        told = (one.path for each in self._servers.values() for one in each.disk.catch_up())
-        return any(self.claims(path) for path in told if path not in own)
 
     def _take_back(self, update: WorkspaceUpdate, call: CallContext, receipt: Receipt) -> None:
         """Take back what was done and may not be; it stays where others have gone on from it."""
@@ -243,6 +221,22 @@ class ServerJudge(SemanticWorkspace):
         while len(self._told) > _MOST_SESSIONS:
             del self._told[next(iter(self._told))]
         return receipt_lines.describe(update, self._show, warnings=self._warnings, told=told)
+
+    def list_diagnostics(self, found: Iterable[Diagnostic]) -> str:
+        """The first of some diagnostics, one on each line."""
+        return "\n".join(receipt_lines.list_found(found, self._show))
+
+    def events(self, session_id: str) -> tuple[SessionEvent, ...]:
+        """The diagnostics found after the receipts of changes; told until they are acknowledged."""
+        return self._deferred.unheard.of(session_id)
+
+    def waits(self, session_id: str) -> bool:
+        """Whether servers are still asked about changes of a session."""
+        return bool(self._deferred.pending(session_id))
+
+    def acknowledge(self, session_id: str, news: Sequence[SessionEvent]) -> None:
+        """The session was told these; what is not about servers is left out."""
+        self._deferred.unheard.acknowledge(session_id, news)
 
     def _judge(
         self, changes: ChangeSet, versions: DocumentCache, call: CallContext, *, patient: bool

@@ -41,9 +41,8 @@ if TYPE_CHECKING:
     from filepact.domain.document import RootId
     from filepact.domain.operation import Session
     from filepact.workspace.documents import DocumentCache
-    from filepact.workspace.pending import SessionEvent
     from filepact.workspace.workspace import Workspace
-    from filepact_diagnostics.lsp.diagnostics import Diagnostic, FileDiagnostics
+    from filepact_diagnostics.lsp.diagnostics import FileDiagnostics
     from filepact_diagnostics.lsp.pool import ServerPool
     from filepact_diagnostics.semantic.updates import LoadedKind, TextChange, UpdateDiagnostics
     from filepact_diagnostics.settings import NewErrors, Using
@@ -171,6 +170,14 @@ class SemanticWorkspace:
         update = combine(servers, tally.findings(), self._membership(changes), message)
         return replace(update, turn=turn)
 
+    def moved(self, changes: ChangeSet, turn: int) -> bool:
+        """Whether others have written since a turn of servers, besides these changes; they are told."""
+        if self._turn != turn:
+            return True
+        own = {one.path.absolute for one in changes.changes}
+        told = (one.path for each in self._servers.values() for one in each.disk.catch_up())
+        return any(self.claims(path) for path in told if path not in own)
+
     @property
     def _turn(self) -> int:
         return sum(one.disk.turn for one in self._servers.values())
@@ -203,6 +210,16 @@ class SemanticWorkspace:
         except Exception as error:  # noqa: BLE001 - nothing here may end a change
             self._failed(error)
         return max(self.budget - (time.monotonic() - began), self.budget / 2)
+
+    def concerns(self, changes: ChangeSet) -> bool:
+        """Whether servers know a file of a change, or run and have to be told of it."""
+        return self.mode != "off" and any(
+            self.new_errors != "allow"
+            or servers.disk.started
+            or servers.claimed(change.path.absolute)
+            for change in changes.changes
+            if (servers := self._servers.get(change.path.root)) is not None
+        )
 
     def verify(
         self,
@@ -302,22 +319,6 @@ class SemanticWorkspace:
             session.id
         )
         return receipt_lines.describe_turn(found, len(unknown), self._show, ends=ends)
-
-    def list_diagnostics(self, found: Iterable[Diagnostic]) -> str:
-        """The first of some diagnostics, one on each line."""
-        return "\n".join(receipt_lines.list_found(found, self._show))
-
-    def events(self, session_id: str) -> tuple[SessionEvent, ...]:
-        """The diagnostics found after the receipts of changes; told until they are acknowledged."""
-        return self._deferred.unheard.of(session_id)
-
-    def waits(self, session_id: str) -> bool:
-        """Whether servers are still asked about changes of a session."""
-        return bool(self._deferred.pending(session_id))
-
-    def acknowledge(self, session_id: str, news: Sequence[SessionEvent]) -> None:
-        """The session was told these; what is not about servers is left out."""
-        self._deferred.unheard.acknowledge(session_id, news)
 
     # -- looking --------------------------------------------------------------------------
 
