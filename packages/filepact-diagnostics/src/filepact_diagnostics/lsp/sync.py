@@ -30,8 +30,8 @@ __all__ = ["DocumentSync", "RacyTexts", "ServerTurns"]
 _T = TypeVar("_T")
 
 _MOST_OPEN: Final = 40
-_MOST_IDLE: Final = 200
-"""How many documents a server holds open, and one to which they are no work."""
+_MOST_IDLE: Final = 1_000
+"""How many documents a server holds open, and one to which they are no work, but each opening is."""
 _MOST_CHANGES: Final = 5_000
 _MOST_TOLD: Final = 2_000
 _TICK: Final = 0.02
