@@ -56,13 +56,8 @@ class ServerJudge(SemanticWorkspace):
     def _moves_known(self, changes: ChangeSet) -> bool:
         """Whether a folder moves as one with files that servers know, which nobody has opened."""
         counts = self.mode != "off" and self.new_errors != "allow"
-        for old, _ in whole_moves(changes.changes) if counts else ():
-            servers, start = self._servers[old.path.root], f"{old.path.path}/"
-            servers.disk.catch_up()
-            inside = (one for one in servers.files() if one.path.startswith(start))
-            if any(servers.claimed(one.absolute) for one in inside):
-                return True
-        return False
+        moved = [old.path for old, _ in whole_moves(changes.changes)] if counts else []
+        return any(self._servers[one.root].disk.knows_below(one) for one in moved)
 
     def check(self, draft: Draft, call: CallContext) -> WorkspaceUpdate | None:
         """The servers' findings for a change that is only shown, or that they may cause to be refused.
@@ -84,9 +79,9 @@ class ServerJudge(SemanticWorkspace):
             rule, draft.judged = self._verdict(update, way, draft.notes)
             if rule:
                 draft.require(rule)
-            may_see, changes = self._may_see(call.session), draft.changes.changes
-            hidden = [one.path for one in changes if not may_see(one.path)]
-            if any(self.claims(one.absolute) for one in hidden):
+            may_see = self._may_see(call.session)
+            hidden = [one for one in draft.changes.paths if not may_see(one)]
+            if any(self._servers[one.root].disk.knows(one) for one in hidden):
                 draft.judged = UNCHECKED  # A person is asked about it, and no server was.
         return update
 

@@ -195,6 +195,16 @@ class DiskSync:
         paths = (WorkspacePath(self._root, name) for name in fit)
         return [path for path in paths if self._files.stamp(path) is not None][:1]
 
+    def knows(self, path: WorkspacePath) -> bool:
+        """Whether a server knows a file, which need not exist."""
+        return self._claimed(path.absolute)
+
+    def knows_below(self, folder: WorkspacePath) -> bool:
+        """Whether a server knows a file in a folder, as it is now."""
+        self.catch_up()
+        names = (name for name, _ in self.files if name.startswith(f"{folder.path}/"))
+        return any(self.knows(WorkspacePath(self._root, name)) for name in names)
+
     def listed(self, path: WorkspacePath) -> bool:
         """Whether a file was there, and not ignored, at the last scan."""
         return self._snapshot.listed(path.path)
