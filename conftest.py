@@ -78,8 +78,7 @@ for number in (signal.SIGINT, signal.SIGHUP):
 
 MEASURED = (
     *(f"tests/{floor}/" for floor in ("text", "domain", "fs", "store", "workspace")),
-    *(f"tests/{place}/" for place in ("tools", "config", "crash", "hostile/test_corpus")),
-    *(f"tests/hostile/test_{what}" for what in ("races", "removals", "special", "views")),
+    *(f"tests/{place}/" for place in ("tools", "config", "crash", "hostile")),
     *(f"tests/{place}/" for place in ("properties", "suites")),
     *(
         f"tests/faces/test_{what}"

@@ -161,24 +161,21 @@ def test_an_overwrite_keeps_line_ends_encoding_and_mode(
     assert path.stat().st_mode & 0o7777 == 0o750
 
 
-def test_an_edit_over_somebody_elses_later_change_keeps_both(
-    workspace: Workspace, session: Session, root: Path
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda *there: edit(*there, "6\n", "six\n"),
+        lambda *there: write(*there, "1\n2\n3\n4\n5\nsix\n"),
+    ],
+    ids=["edit", "whole"],
+)
+def test_a_change_over_somebody_elses_later_one_keeps_both(
+    workspace: Workspace, session: Session, root: Path, change: Callable[..., Receipt]
 ) -> None:
     (root / "a.txt").write_text("1\n2\n3\n4\n5\n6\n")
     read(workspace, session, "a.txt")
     (root / "a.txt").write_text("one\n2\n3\n4\n5\n6\n")
-    receipt = edit(workspace, session, "a.txt", "6\n", "six\n")
-    assert (root / "a.txt").read_text() == "one\n2\n3\n4\n5\nsix\n"
-    assert receipt.notes
-
-
-def test_a_whole_write_over_a_moved_file_is_merged_by_lines(
-    workspace: Workspace, session: Session, root: Path
-) -> None:
-    (root / "a.txt").write_text("1\n2\n3\n4\n5\n6\n")
-    read(workspace, session, "a.txt")
-    (root / "a.txt").write_text("one\n2\n3\n4\n5\n6\n")
-    receipt = write(workspace, session, "a.txt", "1\n2\n3\n4\n5\nsix\n")
+    receipt = change(workspace, session, "a.txt")
     assert (root / "a.txt").read_text() == "one\n2\n3\n4\n5\nsix\n"
     assert any("merged" in note for note in receipt.notes)
 

@@ -101,25 +101,37 @@ def layered(tmp_path: Path) -> Iterator[Layered]:
         one.workspace.close()
 
 
-def test_what_a_person_changed_since_is_merged(layered: Layered) -> None:
-    path = layered.root / "a.txt"
-    path.write_text(TEXT)
-    layered.begin()
-    layered.put("a.txt", TEXT.replace("two", "2"))
-    path.write_text(TEXT.replace("six", "6"))
-    (receipt,) = layered.commit().receipts
-    assert receipt.status == "applied"
-    assert path.read_text() == TEXT.replace("two", "2").replace("six", "6")
+TWO, SIX = TEXT.replace("two", "2"), TEXT.replace("six", "6")
 
 
-def test_a_file_that_the_program_only_touched_keeps_what_a_person_wrote(layered: Layered) -> None:
+@pytest.mark.parametrize(
+    ("before", "programs", "persons", "statuses", "after"),
+    [
+        pytest.param(TEXT, TWO, SIX, ["applied"], SIX.replace("two", "2"), id="other lines"),
+        pytest.param(TEXT, TEXT, "mine\n", [], "mine\n", id="only touched by the program"),
+        pytest.param(None, "program\n", "mine\n", ["pending"], "mine\n", id="made by both"),
+        pytest.param(TEXT, TWO, None, ["pending"], None, id="removed by the person"),
+    ],
+)
+def test_what_both_changed_is_merged_or_stays_the_persons(
+    layered: Layered,
+    before: str | None,
+    programs: str,
+    persons: str | None,
+    statuses: list[str],
+    after: str | None,
+) -> None:
     path = layered.root / "a.txt"
-    path.write_text(TEXT)
+    if before is not None:
+        path.write_text(before)
     layered.begin()
-    layered.put("a.txt", TEXT)
-    path.write_text("mine\n")
-    assert layered.commit().receipts == ()
-    assert path.read_text() == "mine\n"
+    layered.put("a.txt", programs)
+    if persons is None:
+        path.unlink()
+    else:
+        path.write_text(persons)
+    assert [one.status for one in layered.commit().receipts] == statuses
+    assert (path.read_text() if path.exists() else None) == after
 
 
 def test_the_same_lines_are_shown_against_what_the_person_wrote(layered: Layered) -> None:
@@ -144,26 +156,6 @@ def test_where_nobody_knows_what_a_file_was_nothing_is_merged(layered: Layered) 
     (receipt,) = layered.commit().receipts
     assert (receipt.status, receipt.rule) == ("pending", "changed meanwhile")
     assert path.read_text() == TEXT.replace("six", "6")
-
-
-def test_a_file_that_a_person_made_meanwhile_is_not_replaced(layered: Layered) -> None:
-    layered.begin()
-    layered.put("a.txt", "program\n")
-    (layered.root / "a.txt").write_text("person\n")
-    (receipt,) = layered.commit().receipts
-    assert receipt.status == "pending"
-    assert (layered.root / "a.txt").read_text() == "person\n"
-
-
-def test_a_file_that_a_person_removed_is_brought_back_only_by_a_person(layered: Layered) -> None:
-    path = layered.root / "a.txt"
-    path.write_text(TEXT)
-    layered.begin()
-    layered.put("a.txt", TEXT.replace("two", "2"))
-    path.unlink()
-    (receipt,) = layered.commit().receipts
-    assert receipt.status == "pending"
-    assert not path.exists()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only a namespace's administrator makes whiteouts")
