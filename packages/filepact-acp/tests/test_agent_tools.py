@@ -686,12 +686,18 @@ async def cancelled(task):
         await task
 
 
+async def held(editor, files, work):
+    """An edit that the client has been asked to make, and holds."""
+    (work / "a.txt").write_text("one\n")
+    editor.held = asyncio.Event()
+    call = asyncio.ensure_future(files.call("edit_file", edit("a.txt", "one", "1")))
+    await editor.began.wait()
+    return call
+
+
 def test_a_call_that_is_cancelled_while_the_client_holds_it_is_taken_back(tmp_path):
     async def scene(editor, files, work):
-        (work / "a.txt").write_text("one\n")
-        editor.held = asyncio.Event()
-        call = asyncio.ensure_future(files.call("edit_file", edit("a.txt", "one", "1")))
-        await editor.began.wait()
+        call = await held(editor, files, work)
         waiting = asyncio.ensure_future(files.read(str(work / "a.txt")))
         await asyncio.sleep(0)
         await cancelled(waiting)
@@ -706,10 +712,7 @@ def test_a_call_that_is_cancelled_while_the_client_holds_it_is_taken_back(tmp_pa
 
 def test_a_change_that_a_client_makes_after_it_was_cancelled_is_in_the_log(tmp_path):
     async def scene(editor, files, work):
-        (work / "a.txt").write_text("one\n")
-        editor.held = asyncio.Event()
-        call = asyncio.ensure_future(files.call("edit_file", edit("a.txt", "one", "1")))
-        await editor.began.wait()
+        call = await held(editor, files, work)
         await cancelled(call)
         assert (work / "a.txt").read_text() == "one\n"
         editor.held.set()
@@ -725,10 +728,7 @@ def test_a_change_that_a_client_makes_after_it_was_cancelled_is_in_the_log(tmp_p
 
 def test_a_call_that_the_client_holds_ends_with_its_session(tmp_path):
     async def scene(editor, files, work):
-        (work / "a.txt").write_text("one\n")
-        editor.held = asyncio.Event()
-        call = asyncio.ensure_future(files.call("edit_file", edit("a.txt", "one", "1")))
-        await editor.began.wait()
+        call = await held(editor, files, work)
         waiting = asyncio.ensure_future(files.read(str(work / "a.txt")))
         await asyncio.sleep(0)
         await editor.client.close_session(session_id="s1")

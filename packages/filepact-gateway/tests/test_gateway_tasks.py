@@ -238,7 +238,6 @@ def root(tmp_path: Path) -> Path:
     return made
 
 
-@pytest.mark.slow(after=12)
 def test_another_user_never_reads_nor_cancels_a_task(tmp_path, root):
     lines = [f"{name} {sha256(name.encode()).hexdigest()}" for name in ("ann", "bob")]
     (tmp_path / "tokens").write_text("\n".join(lines))

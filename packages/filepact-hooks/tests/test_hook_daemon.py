@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -194,21 +194,28 @@ def test_a_daemon_that_is_killed_during_a_call_loses_nothing(hooks):
     assert hooks.log() == [("Bash", {"a.txt", "b.txt"})]
 
 
+@contextmanager
+def told_by_a_host(hooks: Hooks, lines: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A host that does what a shell's lines say, beside the root, until it says that it is ready."""
+    words = lines.replace("filepact hook", f"{sys.executable} -P -m filepact hook --root root")
+    with subprocess.Popen(
+        ["sh", "-c", words],
+        cwd=hooks.root.parent,
+        env=hooks.environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as host:
+        assert host.stdout.readline() == b"ready\n"
+        yield host
+
+
 @PROCESSES  # by which it is known that a host has ended
 def test_what_a_person_does_after_the_host_was_killed_is_not_the_agents(hooks):
     lines = "filepact hook claude < start.json; filepact hook claude < before.json; echo ready; read end"
     outside = hooks.root.parent
     (outside / "start.json").write_bytes(event("SessionStart"))
     (outside / "before.json").write_bytes(event("PreToolUse"))
-    words = lines.replace("filepact hook", f"{sys.executable} -P -m filepact hook --root root")
-    with subprocess.Popen(
-        ["sh", "-c", words],
-        cwd=outside,
-        env=hooks.environment,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    ) as host:
-        assert host.stdout.readline() == b"ready\n"
+    with told_by_a_host(hooks, lines) as host:
         (hooks.root / "a.txt").write_text("by the agent\n")
         host.kill()
     wait_for(lambda: hooks.log() == [("Bash", {"a.txt"})])
@@ -233,15 +240,7 @@ def test_what_a_background_command_does_later_is_recorded_when_its_process_ends(
         "after": event("PostToolUse", **given),
     }.items():
         (outside / f"{name}.json").write_bytes(data)
-    words = lines.replace("filepact hook", f"{sys.executable} -P -m filepact hook --root root")
-    with subprocess.Popen(
-        ["sh", "-c", words],
-        cwd=outside,
-        env=hooks.environment,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    ) as host:
-        assert host.stdout.readline() == b"ready\n"
+    with told_by_a_host(hooks, lines):
         (hooks.root / "mine.txt").write_text("an hour of work\n")
         hooks.call("UserPromptSubmit", "--root", str(hooks.root))
         (outside / "go").write_text("now\n")
