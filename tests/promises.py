@@ -209,8 +209,7 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
         Promise(
             "A text that somebody changed since the agent read it is never silently overwritten.",
             (
-                (CHANGES, "test_an_edit_over_somebody_elses_later_change_keeps_both"),
-                (CHANGES, "test_a_whole_write_over_a_moved_file_is_merged_by_lines"),
+                (CHANGES, "test_a_change_over_somebody_elses_later_one_keeps_both"),
                 (CHANGES, "test_a_whole_write_over_the_same_lines_is_stale"),
                 (KNOWN, "test_a_second_write_of_the_old_view_keeps_the_persons_line"),
                 (KNOWN, "test_a_text_made_before_another_agents_change_does_not_take_it_back"),
