@@ -16,7 +16,7 @@ from __future__ import annotations
 import codecs
 from contextlib import suppress
 from threading import RLock
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from filepact.errors import BinaryFileError, InvalidParamsError, StaleFileError
 from filepact.text.edit import Edit, EditList, merge
@@ -224,15 +224,14 @@ class Buffers:
         """The facts about a file from what was shown of it before."""
         return self._history.get(path.absolute) or BufferHistory()
 
-    def remember(self, path: WorkspacePath, history: BufferHistory) -> None:
-        """Replace the facts about a file."""
+    def remember(self, path: WorkspacePath, **facts: Any) -> None:
+        """Replace some of the facts about a file; the others are as they are at that moment."""
         with self._lock:
-            self._history.put(path.absolute, history)
+            self._history.put(path.absolute, replace(self.history(path), **facts))
 
     def agree(self, disk: Document) -> None:
         """Editor and disk have the same text of a file."""
-        with self._lock:
-            self.remember(disk.path, replace(self.history(disk.path), agreed=disk))
+        self.remember(disk.path, agreed=disk)
 
     def open(
         self,
@@ -247,7 +246,7 @@ class Buffers:
         """An editor shows a file."""
         buffer = Buffer(path, client, text, version, base, announced)
         with self._lock:
-            self.remember(path, replace(self.history(path), absent=False))
+            self.remember(path, absent=False)
             self._shown[path.absolute] = _Shown(client, buffer)
         return buffer
 

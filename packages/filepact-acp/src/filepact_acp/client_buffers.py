@@ -9,13 +9,12 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 from itertools import count
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from filepact.errors import FilepactError, InvalidParamsError, StaleFileError
 from filepact.text.edit import EditList
 from filepact.text.lines import Position, common_head, common_tail
 from filepact.text.patch import parse
-from filepact.values import replace
 from filepact.workspace.buffers import BufferFormat, Typed, same_text, standing
 from filepact.workspace.documents import merge_unsaved, with_text
 from filepact_wire.uris import path_of
@@ -90,14 +89,14 @@ class ClientBuffers:
         disk, history = stored(), self.shown.history(path)
         known = None if buffer is None else buffer.text
         found = standing(text, disk, agreed=history.agreed, known=known)
-        history = replace(history, absent=found.kind == "nothing")
+        facts: dict[str, Any] = {"absent": found.kind == "nothing"}
         if found.kind == "same":
-            history = replace(history, agreed=disk)
+            facts["agreed"] = disk
         elif found.base is not None:
-            history = replace(history, agreed=found.base)
+            facts["agreed"] = found.base
         if text is not None and found.kind not in ("nothing", "doubtful", "mangled"):
-            history = replace(history, style=BufferFormat.of(text))
-        self.shown.remember(path, history)
+            facts["style"] = BufferFormat.of(text)
+        self.shown.remember(path, **facts)
         if found.kind == "doubtful":
             self.shown.doubt(path, client=self.client)
         elif text is not None and found.kind == "unsaved":
@@ -217,10 +216,9 @@ class ClientBuffers:
             )
         except FilepactError:
             left = None
-        history = replace(self.shown.history(meant.path), absent=False)
+        self.shown.remember(meant.path, absent=False)
         if left is not None:
-            history = replace(history, agreed=left.document)
-        self.shown.remember(meant.path, history)
+            self.shown.remember(meant.path, agreed=left.document)
         return left
 
 

@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from filepact.errors import BinaryFileError, FilepactError, StaleFileError
-from filepact.workspace.buffers import BufferHistory
+from filepact.workspace.buffers import BufferFormat
 from filepact.workspace.documents import EDIT_LIMIT
 from filepact_acp.agents import AgentWrites
 from filepact_acp.client_buffers import PATIENCE, ClientBuffers, ClientWrite
@@ -211,7 +211,8 @@ class EditorTexts:
 
     def mark_agreed(self, document: Document) -> None:
         """The editor shows of a file just what the disk has, and has shown nothing else."""
-        self._buffers.remember(document.path, BufferHistory(document))
+        style = BufferFormat()
+        self._buffers.remember(document.path, agreed=document, style=style, absent=False)
 
     def receive_notification(self, bound: AcpSession, method: str, params: Message) -> None:
         """Take what the editor says of a file by itself; nonsense is ignored."""
