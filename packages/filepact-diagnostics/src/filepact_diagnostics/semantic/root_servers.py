@@ -436,13 +436,7 @@ class RootServers:
     def propose(
         self, proposed: Mapping[str, str], paths: Sequence[WorkspacePath], deadline: CallDeadline
     ) -> FreshDiagnostics:
-        """The diagnostics if some files held other texts.
-
-        Args:
-            proposed: The other texts, by absolute path.
-            paths: All files to ask about, the proposed ones among them.
-            deadline: How long to wait.
-        """
+        """The diagnostics if some files held other texts."""
 
         def question() -> tuple[Future[tuple[ServerDiagnostics, ...]], dict[str, str]]:
             files = self.disk.texts(paths)
@@ -493,24 +487,14 @@ class RootServers:
         return (answers[0], "") if answers else (None, asked.reason)
 
     def mentioning(self, name: str, seconds: float) -> tuple[list[WorkspacePath], bool]:
-        """Files that hold a word, and whether all files were looked through.
-
-        Args:
-            name: The word.
-            seconds: How long it may take to index files for it.
-        """
+        """Files that hold a word, and whether all files were looked through."""
         self.disk.begin()
         whole = self.index.learn(self.disk.files, seconds) and self.disk.complete
         found = (WorkspacePath(self.root, one) for one in self.index.mentioning(name))
         return [path for path in found if self.index.fits(path)], whole
 
     def baseline(self, paths: Sequence[WorkspacePath], deadline: CallDeadline) -> None:
-        """Learn what is found in files now, where that is not known.
-
-        Args:
-            paths: Files that are going to change, or others because of them.
-            deadline: How long to wait.
-        """
+        """Learn what is found in files now, where that is not known."""
         if not self.disk.started:
             return
         texts = self.disk.texts(paths)

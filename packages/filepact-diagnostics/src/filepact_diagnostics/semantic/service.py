@@ -501,12 +501,7 @@ class SemanticWorkspace:
         )
 
     def _loaded(self, path: str, servers: RootServers) -> LoadResult:
-        """The result of opening projects.
-
-        Args:
-            path: The file or folder, absolute.
-            servers: The root that it lies in.
-        """
+        """The result of opening projects."""
         kind: LoadedKind = "folder" if path == servers.root else "project"
         kind = "solution" if path.lower().endswith(_SOLUTIONS) else kind
         files = len(servers.files())

@@ -383,14 +383,7 @@ def kind_of(steps: Iterable[TextChange]) -> Kind:
 def update_of(
     answer: ServerDiagnostics, wanted: Kind, changed: Collection[str], told: int
 ) -> ServerUpdate:
-    """The update of a server by a change.
-
-    Args:
-        answer: What it answered.
-        wanted: What becomes of it when all goes well.
-        changed: The files that changed, absolute.
-        told: Of how many changes it was told.
-    """
+    """The update of a server by a change."""
     reports = [one for one in answer.reports if one.path in changed] or answer.reports
     confirmed = weakest(reports)
     kind = wanted
@@ -414,13 +407,7 @@ def update_of(
 
 
 def preview_of(answer: ServerDiagnostics, changed: Collection[str], told: int) -> ServerUpdate:
-    """The update of a server by a change that is only previewed.
-
-    Args:
-        answer: What it answered.
-        changed: The files that would change, absolute.
-        told: Of how many changes it was told before.
-    """
+    """The update of a server by a change that is only previewed."""
     confirmed = weakest(one for one in answer.reports if one.path in changed)
     if any(one.confirmed_by == "quiet window" for one in answer.before):
         confirmed = "quiet window"  # It can prove nothing, however long it is asked.
