@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 from filepact.app import open_workspace
-from filepact.domain.document import NamedFiles, WorkspacePath, content_id
+from filepact.compression import compress
+from filepact.domain.change import ChangeSet, FileChange
+from filepact.domain.document import FOLDER, NamedFiles, WorkspacePath, content_id
 from filepact.domain.operation import Actor, Session
 from filepact.domain.protected import AGENT_LOGS
 from filepact.errors import FilepactError, StaleFileError
@@ -23,6 +25,7 @@ from filepact.workspace import file_snapshot, file_states, observe
 from filepact.workspace.external import ChangeList, ExternalChanges, KnownFileLimits
 from filepact.workspace.file_snapshot import CallFiles
 from filepact.workspace.file_states import CallRange
+from filepact.workspace.journal import new_operation
 from filepact.workspace.selection import Selection
 from tests.hostile.sweeps import often
 from tests.needs import NOTICES
@@ -1330,6 +1333,19 @@ def test_rights_that_a_person_may_have_given_a_folder_while_they_were_asked_are_
     assert not (root / "in/new").exists()
     rest = {("in", "modify")} - found
     assert told(outside.detect(PERSON)) == rest
+
+
+def test_a_folder_that_came_back_with_rights_that_nobody_knew_is_seen_to_get_others(
+    root, workspace, outside, session
+):
+    outside.resnapshot()
+    (root / "in").mkdir()
+    came = ChangeSet((FileChange(WorkspacePath(str(root), "in"), None, FOLDER),))
+    kept = {FOLDER.content: compress(b"", 1)}
+    workspace._store.adopt(new_operation(session, "undo", "undo", came), kept)
+    assert told(outside.detect(session)) == set()
+    (root / "in").chmod(0o500)
+    assert told(outside.detect(session)) == {("in", "modify")}
 
 
 def later_than(root):

@@ -160,7 +160,8 @@ class KnownFiles:
             if change.of_file is not change:
                 known.pop(path, None)
                 if after is not None and after.is_folder and after.was_read:
-                    known[path] = after
+                    # Of one whose rights nobody knew, later changes would never be told.
+                    known[path] = (after == FOLDER and folder_at(self._guard, change.path)) or after
             above = dirname(path) if change.before is None or after is None else ""
             while above and (root, above) not in asked:
                 asked.add((root, above))
