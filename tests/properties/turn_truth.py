@@ -233,6 +233,11 @@ class Truth:
             (by, *one[1:]) for by, one in zip(after, found[first:], strict=True)
         ]
 
+    def was_removed(self, entry: Entry) -> bool:
+        """Whether somebody else than the agent has removed a file like this one, or put another kind in its place."""
+        ends = (one for some in self.changes.values() for one in some if one[0] != "agent")
+        return any(one[1] == entry and (one[2] or ("",))[0] != "file" for one in ends)
+
     def removed(self, name: str) -> list[Entry | None]:
         """What stood under a name until it was removed last by the agent, if nothing came there since."""
         return [one[1] for one in self.really(name)[-1:] if one[0] == "agent" and one[2] is None]
