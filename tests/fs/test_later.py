@@ -69,11 +69,13 @@ def test_of_a_file_that_came_with_a_folder_the_folders_above_it_tell(
         folder.rename(grounds.root / "away")
         (grounds.root / "away").rename(folder)
     stamp = stamp_at(root, "src/main.py")
-    found = is_later(root, "src/main.py", stamp, since, came=True, sure=sure)
+    found = is_later(root, "src/main.py", stamp, since, stood={"."}, sure=sure)
     assert found is (later and since == ALWAYS)
+    # A folder that stood there before tells nothing of what came into it.
+    assert not is_later(root, "src/main.py", stamp, since, stood={".", "src"}, sure=sure)
 
 
 def test_the_root_itself_tells_nothing_of_a_file_that_came(grounds: Grounds, root: Root) -> None:
     stamp = stamp_at(root, "README.md")
     assert os.stat(grounds.root).st_ctime_ns > ALWAYS
-    assert not is_later(root, "README.md", stamp, ALWAYS, came=True)
+    assert not is_later(root, "README.md", stamp, ALWAYS, stood={"."})
