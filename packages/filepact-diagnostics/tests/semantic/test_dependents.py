@@ -9,7 +9,7 @@ import pytest
 
 from filepact.domain.document import WorkspacePath
 from filepact_diagnostics.semantic.changed_names import changed_names, changed_places, flowing_names
-from filepact_diagnostics.semantic.disk_sync import CallDeadline
+from filepact_diagnostics.semantic.deadline import CallDeadline
 from filepact_diagnostics.semantic.updates import TextChange
 from tests.servers.real_servers import SECONDS
 from tests.servers.scene import AGENT, Scene, codes

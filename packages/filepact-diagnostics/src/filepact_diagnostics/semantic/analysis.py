@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from filepact.workspace.guard import Guard
     from filepact_diagnostics.lsp.diagnostics import Diagnostic
-    from filepact_diagnostics.semantic.disk_sync import CallDeadline
+    from filepact_diagnostics.semantic.deadline import CallDeadline
     from filepact_diagnostics.semantic.root_servers import RootServers
     from filepact_diagnostics.semantic.updates import FreshDiagnostics, Kind, TextChange
 

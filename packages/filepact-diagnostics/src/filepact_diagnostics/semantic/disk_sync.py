@@ -5,12 +5,9 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from concurrent.futures import CancelledError
-from concurrent.futures import TimeoutError as NotYetError
 from posixpath import basename, dirname, splitext
-from typing import TYPE_CHECKING, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Final, Literal
 
-from filepact.domain.deadline import Deadline
 from filepact.domain.document import WorkspacePath
 from filepact.text.gitignore import MACHINE_FOLDERS
 from filepact.values import dataclass
@@ -19,7 +16,6 @@ from filepact_diagnostics.lsp.documents import DiskChange
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
-    from concurrent.futures import Future
 
     from filepact.domain.document import RootId
     from filepact.workspace.external_files import ExternalFile, ExternalFiles
@@ -27,9 +23,7 @@ if TYPE_CHECKING:
     from filepact_diagnostics.lsp.pool import ServerPool
     from filepact_diagnostics.semantic.updates import TextChange
 
-__all__ = ["CallDeadline", "DiskSync"]
-
-_T = TypeVar("_T")
+__all__ = ["DiskSync"]
 
 _MOST_TEXTS: Final = 500
 _MOST_SHOWN: Final = 200
@@ -40,8 +34,6 @@ _MOST_IGNORED: Final = 5_000
 _MOST_FOLDERS: Final = 500
 """Up to so many ignored files, in so many folders, are looked at for those that servers may have read."""
 _LOOKS: Final = 3
-_SLICE: Final = 0.05
-_MARGIN: Final = 0.03
 _INSTALLED: Final = frozenset({".tox", ".nox", "Pods", "bower_components", "vendor"})
 """Folders that installers fill with packages; of these, as of `MACHINE_FOLDERS`, servers are not told."""
 _OVERLOOKED: Final = (
@@ -50,41 +42,6 @@ _OVERLOOKED: Final = (
 _LINKED: Final = "{} is a link; what servers read through it may be old"
 _GENERATED: Final = {"node_modules": ".prisma"}
 """Where generators put sources into a folder of packages."""
-
-
-class CallDeadline(Deadline):
-    """The deadline of a wait for servers.
-
-    Attributes:
-        patient: Whether servers that are starting are waited for.
-    """
-
-    __slots__ = ("patient",)
-
-    def __init__(self, seconds: float, cancelled: Callable[[], bool], *, patient: bool) -> None:
-        super().__init__(seconds, cancelled)
-        self.patient = patient
-
-    def within(self, seconds: float) -> CallDeadline:
-        """A deadline for a part of the wait: this one, or so many seconds, whichever ends first."""
-        return CallDeadline(min(seconds, self.left), self.cancelled, patient=self.patient)
-
-    @property
-    def for_servers(self) -> float:
-        """Seconds that servers have; less, so that what they did not answer can still be told."""
-        return max(self.left - _MARGIN, 0.0)
-
-    def wait(self, future: Future[_T]) -> _T | None:
-        """The result of work on another thread; None if it does not end in time."""
-        while True:
-            left = self.left
-            try:
-                return future.result(min(left, _SLICE))
-            except CancelledError:
-                return None  # the servers were ended meanwhile
-            except NotYetError:
-                if left <= 0 or self.cancelled():
-                    return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from filepact.values import dataclass, field, replace
 from filepact.workspace.pending import SessionEvents
 from filepact_diagnostics.semantic.analysis import PROMPT, FoundDiagnostics
-from filepact_diagnostics.semantic.disk_sync import CallDeadline
+from filepact_diagnostics.semantic.deadline import CallDeadline
 from filepact_diagnostics.semantic.updates import DiagnosticsSummary, merge_changes
 
 if TYPE_CHECKING:

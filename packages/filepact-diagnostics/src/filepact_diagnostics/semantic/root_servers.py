@@ -19,8 +19,9 @@ from filepact.values import replace
 from filepact_diagnostics.lsp.diagnostics import DiagnosticsHistory, FileDiagnostics
 from filepact_diagnostics.lsp.features import DependentsQuery, SymbolReferencesQuery
 from filepact_diagnostics.semantic.changed_names import changed_texts, names_of_changes
+from filepact_diagnostics.semantic.deadline import CallDeadline
 from filepact_diagnostics.semantic.dependents import DependentIndex
-from filepact_diagnostics.semantic.disk_sync import CallDeadline, DiskSync
+from filepact_diagnostics.semantic.disk_sync import DiskSync
 from filepact_diagnostics.semantic.updates import FreshDiagnostics
 
 if TYPE_CHECKING:

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from filepact.domain.document import WorkspacePath
     from filepact.workspace.reader import Reader
     from filepact_diagnostics.lsp.features import CodeAction, LanguageQuery, QueryAnswer
-    from filepact_diagnostics.semantic.disk_sync import CallDeadline
+    from filepact_diagnostics.semantic.deadline import CallDeadline
     from filepact_diagnostics.semantic.edited_files import FileResult
     from filepact_diagnostics.semantic.root_servers import RootServers
 

@@ -16,7 +16,7 @@ from filepact.errors import FilepactError, NotFoundError
 from filepact.values import late_logger, replace
 from filepact_diagnostics.semantic import receipt_lines
 from filepact_diagnostics.semantic.analysis import ChangeDiagnostics, UpdateResult, by_every_name
-from filepact_diagnostics.semantic.disk_sync import CallDeadline
+from filepact_diagnostics.semantic.deadline import CallDeadline
 from filepact_diagnostics.semantic.later import PendingDiagnostics
 from filepact_diagnostics.semantic.membership import RootProjects
 from filepact_diagnostics.semantic.root_servers import RootServers
