@@ -17,7 +17,7 @@ MOST_CORE_LINES = 51_637
 MOST_WING_LINES = {
     "filepact_acp": 10_450,
     "filepact_cli": 7_305,
-    "filepact_diagnostics": 15_215,
+    "filepact_diagnostics": 15_212,
     "filepact_fleet": 6_760,
     "filepact_gateway": 4_900,
     "filepact_hooks": 5_044,

@@ -130,19 +130,22 @@ class ServerJudge(SemanticWorkspace):
             if not doubtful and all(one.before and one.after for one in changes.changes):
                 return None
             ask = partial(self.verify, session=call.session, cancelled=call.cancelled, patient=True)
-            update = ask(changes, versions, seconds=seconds)
+            update = ask(changes, versions, seconds=seconds, before=checked.before)
             if _errors(update) or (doubtful and not _judged(update, whole=True)):
-                self._take_back(update, call, receipt)
+                self._take_back(update, changes, call, receipt)
         finally:
             if held:
                 self._confirming.release()
         return update
 
-    def _take_back(self, update: WorkspaceUpdate, call: CallContext, receipt: Receipt) -> None:
+    def _take_back(
+        self, update: WorkspaceUpdate, changes: ChangeSet, call: CallContext, receipt: Receipt
+    ) -> None:
         """Take back what was done and may not be; it stays where others have gone on from it."""
         try:
             again = replace(call.session, change="", request="")
             back = self._workspace.undo(again, receipt.operation).operation
+            self.renew(changes)
         except FilepactError as error:
             _log.warning("%s brought errors and stays: %s", receipt.operation, error.message)
             return

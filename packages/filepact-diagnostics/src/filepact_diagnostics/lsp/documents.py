@@ -97,11 +97,7 @@ class OpenDocument:
 
 
 class OpenDocuments:
-    """The open documents of one server, those used last at the end.
-
-    Args:
-        language: The protocol's name of a path's language.
-    """
+    """The open documents of one server, those used last at the end; `language` is the protocol's name of a path's."""
 
     def __init__(self, language: Callable[[str], str]) -> None:
         self._language = language
@@ -428,11 +424,7 @@ class _Watcher:
 
 
 class FileWatchers:
-    """The patterns of the files that one server wants to hear of.
-
-    Args:
-        root: The folder that patterns count from, absolute.
-    """
+    """The patterns of the files that one server wants to hear of, counted from a root, absolute."""
 
     def __init__(self, root: str) -> None:
         self._root = root

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from posixpath import basename
 from typing import TYPE_CHECKING, Final
 
 from filepact.domain.document import WorkspacePath
@@ -18,13 +19,23 @@ from filepact_diagnostics.semantic.updates import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
+    from filepact.domain.change import ChangeSet, FileChange
     from filepact.workspace.guard import Guard
     from filepact_diagnostics.lsp.diagnostics import Diagnostic
     from filepact_diagnostics.semantic.deadline import CallDeadline
     from filepact_diagnostics.semantic.root_servers import RootServers
     from filepact_diagnostics.semantic.updates import FreshDiagnostics, Kind, TextChange
 
-__all__ = ["PROMPT", "ChangeDiagnostics", "FoundDiagnostics", "UpdateResult", "by_every_name"]
+__all__ = [
+    "PROMPT",
+    "ChangeDiagnostics",
+    "FoundDiagnostics",
+    "Onlookers",
+    "UpdateResult",
+    "by_every_name",
+    "changes_link",
+    "onlookers_of",
+]
 
 _PAST_COSTS: Final = 3
 PROMPT: Final = 0.25
@@ -33,6 +44,8 @@ PROMPT: Final = 0.25
 _NOT_WAITED: Final = "it was too late the last times, so nobody waits for it"
 
 _UNKNOWN: Final = "which of the errors are new is not known"
+
+_LATE: Final = "no answer in time"
 
 FoundDiagnostics = dict[tuple[str, str], "tuple[Diagnostic, ...]"]
 
@@ -394,6 +407,80 @@ class ChangeDiagnostics:
         )
         turn = self.servers.disk.turn
         return [ServerUpdate(name, kind, "", "none", turn, turn, 0.0, reason) for name in names]
+
+
+@dataclass(frozen=True, slots=True)
+class Onlookers:
+    """Files of a root that may use what its servers see on the disk alone: other roots' files, and links."""
+
+    servers: RootServers
+    paths: Sequence[WorkspacePath]
+
+    def look(
+        self,
+        tally: DiagnosticsSummary,
+        deadline: CallDeadline,
+        before: FoundDiagnostics,
+        done: bool,
+    ) -> list[ServerUpdate]:
+        """What is found in them: taken into `before` until the change is done, and then compared with it."""
+        across = {one.absolute: self.servers.looking_across(one) for one in self.paths}
+        tally.doubtful |= across.keys()
+        turn, updates = self.servers.disk.turn, dict[str, ServerUpdate]()
+        kind: Kind = "updated" if done else "preview"
+        there = self.servers.disk.texts(self.paths)
+        paths = [one for one in self.paths if one.absolute in there]
+        reports = self.servers.report(paths, deadline) if paths else ()
+        for one in (each for each in reports if each.server in across[each.path]):
+            key = (one.server, one.path)
+            if one.confirmed_by == "quiet window":
+                tally.miss()  # It can prove nothing, however long it is asked.
+            elif not one.fresh or (done and key not in before):
+                tally.leave(1)
+            elif done:
+                tally.add(one, before[key], only_new=self.servers.only_new(one.server))
+            else:
+                before[key] = one.diagnostics
+                tally.miss()
+            said = "" if one.fresh else one.reason or _LATE
+            if said or one.server not in updates:
+                proof, took = one.confirmed_by, one.seconds
+                new = ServerUpdate(one.server, kind, "", proof, turn, turn, took, said)
+                updates[one.server] = new
+        return list(updates.values())
+
+
+def changes_link(change: FileChange) -> bool:
+    """Whether a link comes, goes or is pointed elsewhere."""
+    sides = (change.before, change.after)
+    return change.before != change.after and any(one and one.is_link for one in sides)
+
+
+def onlookers_of(
+    changes: ChangeSet,
+    every: Collection[RootServers],
+    may_see: Callable[[WorkspacePath], bool],
+    *,
+    waits: bool,
+) -> tuple[list[Onlookers], bool]:
+    """Files that may use another root's changed files, or changed links, and whether there are no more."""
+    links = {one.path for one in changes.changes if changes_link(one)}
+    found, complete = list[Onlookers](), True
+    reached: dict[str, set[str]] = {}
+    for origin in every if len(every) > 1 else ():
+        names = {one.path.path for one in changes.changes if one.path.root == origin.root}
+        also, whole = origin.reach(names, waits=waits) if names else ({}, True)
+        complete &= whole
+        reached[origin.root] = {f"{basename(origin.root)}/{one}" for one in names.union(also)}
+    for target in every if links or reached else ():
+        wanted = {one.path for one in links if one.root == target.root}
+        wanted = wanted.union(*(some for root, some in reached.items() if root != target.root))
+        paths, whole = target.users(wanted, waits=waits) if wanted else ([], True)
+        seen = [one for one in paths if may_see(one)]
+        complete = complete and whole and len(seen) == len(paths)
+        if seen:
+            found.append(Onlookers(target, seen))
+    return found, complete
 
 
 def by_every_name(steps: Sequence[TextChange], guard: Guard) -> tuple[TextChange, ...]:

@@ -177,22 +177,27 @@ class DependentIndex:
         return True
 
     def of(self, paths: Iterable[str]) -> list[str]:
-        """Files that mention others, the nearest first.
-
-        Args:
-            paths: The others, beneath the root.
-        """
+        """Files that mention others, beneath the root; the nearest first."""
         paths = set(paths)
-        wanted = [sorted(map(_hash, _parts(path))) for path in paths]
         folders = {dirname(path) for path in paths}
         with self._lock:
-            found = [
+            found = {
                 name
-                for name, (_, words) in self._words.items()
+                for hashes in (list(map(_hash, _parts(path))) for path in paths)
+                for name in min((self._places.get(one, []) for one in hashes), key=len, default=[])
                 if name not in paths
-                and any(hashes and all(_has(words, one) for one in hashes) for hashes in wanted)
-            ]
+                and name in self._words
+                and all(_has(self._words[name][1], one) for one in hashes)
+            }
         return sorted(found, key=lambda name: (dirname(name) not in folders, name))
+
+    def reaching(self, paths: Iterable[str], most: int) -> dict[str, None]:
+        """Files that mention others, or that mention such files; after `most` no more are looked for."""
+        found, new = dict[str, None](), list(paths)
+        while new and len(found) <= most:
+            new = [one for one in self.of(new) if one not in found]
+            found |= dict.fromkeys(new)
+        return found
 
     def _put(self, name: str, stamp: Stamp, words: array[int]) -> None:
         """Keep a file's words; where it had some before, what it has no more is left to be found out."""

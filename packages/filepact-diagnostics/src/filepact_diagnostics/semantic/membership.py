@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import threading
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.domain.document import WorkspacePath
@@ -197,7 +198,7 @@ class RootProjects:
 
     def _is_imported(self, project: ProjectFiles, path: WorkspacePath) -> bool:
         """Whether a file of the project mentions a file, which belongs to it then."""
-        found, _whole = self._servers.depending([path.path], _MOST_PROJECTS)
+        found = islice(self._servers.depending(path), _MOST_PROJECTS)
         return any(self._takes(project, one.absolute) for one in found)
 
     # -- C and C++ ------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from filepact_diagnostics.semantic.disk_sync import DiskSync
 from filepact_diagnostics.semantic.updates import FreshDiagnostics
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from concurrent.futures import Future
 
     from filepact.domain.document import RootId
@@ -41,6 +41,7 @@ __all__ = ["RootServers"]
 
 _ROUNDS: Final = 4
 _INDEXING: Final = 0.05
+_READING: Final = 3.0
 _MOST_MISSES: Final = 2
 _LATE: Final = "no answer in time"
 _AT_ONCE: Final = 12
@@ -139,30 +140,34 @@ class RootServers:
         """Whether only differences between a server's lists mean something."""
         return server in self._only_new
 
-    def depending(self, names: Sequence[str], most: int) -> tuple[list[WorkspacePath], bool]:
-        """Files that mention others by name, and whether all files were looked through.
+    def depending(self, path: WorkspacePath) -> Iterator[WorkspacePath]:
+        """Files that mention another by name."""
+        across = self.looking_across(path)
+        if across:
+            self.disk.begin()
+            self.index.learn(self.disk.files, _INDEXING)
+            paths = (WorkspacePath(self.root, name) for name in self.index.of([path.path]))
+            yield from (one for one in paths if across & self.looking_across(one))
 
-        Args:
-            names: The others, beneath the root.
-            most: How many are wanted.
-        """
+    def reach(self, names: Collection[str], *, waits: bool) -> tuple[dict[str, None], bool]:
+        """Files that mention others, or such files, and whether all were looked through, for which it may wait."""
         self.disk.begin()
-        asked = (WorkspacePath(self.root, name) for name in names)
-        across = {server for path in asked for server in self.looking_across(path)}
-        if not across:
-            return [], True
-        whole = self.index.learn(self.disk.files, _INDEXING)
-        paths = (WorkspacePath(self.root, name) for name in self.index.of(names))
-        return list(
-            islice((one for one in paths if across & self.looking_across(one)), most)
-        ), whole
+        with suppress(FilepactError):
+            _ = waits and self.disk.catch_up()
+        whole = self.index.learn(self.disk.files, _READING if waits else _INDEXING)
+        most = self.index.wanted(behind=True)
+        found = self.index.reaching(names, most) | self.index.naming(names, most)
+        return found, whole and len(found) <= most
 
-    def mentions(self, changes: Sequence[TextChange]) -> bool:
-        """Whether sources mention changed files of another root."""
-        self.disk.begin()
-        self.index.learn(self.disk.files, _INDEXING)
-        paths = {path.path for one in changes for path in (one.path, one.old) if path is not None}
-        return bool(self.index.of(paths) or self.index.naming(paths, 0))
+    def users(self, names: Collection[str], *, waits: bool) -> tuple[list[WorkspacePath], bool]:
+        """Sources that may use other roots' files, below their roots' names, or links; else as `reach`."""
+        found, whole = self.reach(names, waits=waits)
+        if self.index.steered(names, self.disk.files):
+            found |= dict.fromkeys(name for name, _ in self.disk.files)
+        every = (WorkspacePath(self.root, name) for name in found)
+        fit = [one for one in every if self.looking_across(one)]
+        most = self.index.wanted(behind=True)
+        return fit[:most], whole and len(fit) <= most
 
     @property
     def indexed(self) -> bool:

@@ -15,7 +15,13 @@ from filepact.domain.document import WorkspacePath
 from filepact.errors import FilepactError, NotFoundError
 from filepact.values import late_logger, replace
 from filepact_diagnostics.semantic import receipt_lines
-from filepact_diagnostics.semantic.analysis import ChangeDiagnostics, UpdateResult, by_every_name
+from filepact_diagnostics.semantic.analysis import (
+    ChangeDiagnostics,
+    UpdateResult,
+    by_every_name,
+    changes_link,
+    onlookers_of,
+)
 from filepact_diagnostics.semantic.deadline import CallDeadline
 from filepact_diagnostics.semantic.later import PendingDiagnostics
 from filepact_diagnostics.semantic.membership import RootProjects
@@ -35,15 +41,16 @@ from filepact_diagnostics.semantic.updates import (
 from filepact_wire.uris import uri_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from filepact.domain.change import ChangeSet
     from filepact.domain.document import RootId
     from filepact.domain.operation import Session
     from filepact.workspace.documents import DocumentCache
     from filepact.workspace.workspace import Workspace
-    from filepact_diagnostics.lsp.diagnostics import FileDiagnostics
+    from filepact_diagnostics.lsp.diagnostics import Diagnostic, FileDiagnostics
     from filepact_diagnostics.lsp.pool import ServerPool
+    from filepact_diagnostics.semantic.analysis import FoundDiagnostics, Onlookers
     from filepact_diagnostics.semantic.updates import LoadedKind, TextChange, UpdateDiagnostics
     from filepact_diagnostics.settings import NewErrors, Using
 
@@ -53,7 +60,7 @@ _log = late_logger(__name__)
 
 _OURS: Final = "a mistake of filepact's own, of which its log has the details"
 _GOES: Final = "what becomes of other files when one goes cannot be foreseen"
-_ELSEWHERE: Final = "files of another root that may use it were not looked at"
+_ON_DISK: Final = "files that may use it from another root or through a link were not looked at"
 _EVERY_FILE: Final = 300
 _OWN_SHARE: Final = 0.25
 _REST_SHARE: Final = 0.05
@@ -69,9 +76,7 @@ class SemanticWorkspace:
     Args:
         workspace: The files.
         pool: The servers; closed with this.
-        mode: ``auto`` starts an installed server with the first change of a file that it knows, and
-            waits only for those that run; ``always`` waits for them to start as well; ``off``
-            asks none.
+        mode: Which servers are started, and waited for, as the settings say it.
         budget: Seconds that a question may take in all, if it does not say otherwise.
         new_errors: What becomes of a change that would bring new errors.
         warnings: Whether receipts tell warnings as well.
@@ -115,20 +120,12 @@ class SemanticWorkspace:
         self._pool.close()
 
     def claims(self, path: str) -> bool:
-        """Whether an installed server knows a file.
-
-        Args:
-            path: Absolute.
-        """
+        """Whether an installed server knows a file, by its absolute path."""
         place = self._place(path)
         return self.mode != "off" and place is not None and self._servers[place.root].claimed(path)
 
     def includes(self, path: str) -> bool:
-        """Whether a project includes a file that a server knows; it need not be there.
-
-        Args:
-            path: Absolute.
-        """
+        """Whether a project includes a file, absolute, that a server knows; it need not be there."""
         place = self._place(path)
         return place is not None and self._includes([place])
 
@@ -163,12 +160,16 @@ class SemanticWorkspace:
                 if any(one.kind in ("deleted", "renamed") for one in analysis.changes):
                     tally.miss()
                     message = _GOES
-                message = self._elsewhere(analysis, tally) or message
                 servers += analysis.preview(tally, deadline)
+            before: FoundDiagnostics = {}
+            others, said = self._onlookers(changes, session, tally, asks=True)
+            for one in others:
+                servers += one.look(tally, deadline, before, False)
+            message = (_ON_DISK if others else said) or message
         except Exception as error:  # noqa: BLE001 - nothing here may end a change
             return self._failed(error)
         update = combine(servers, tally.findings(), self._membership(changes), message)
-        return replace(update, turn=turn)
+        return replace(update, turn=turn, before=before)
 
     def moved(self, changes: ChangeSet, turn: int) -> bool:
         """Whether others have written since a turn of servers, besides these changes; they are told."""
@@ -231,6 +232,7 @@ class SemanticWorkspace:
         cancelled: Callable[[], bool] = lambda: False,
         brief: bool = False,
         patient: bool = False,
+        before: Mapping[tuple[str, str], tuple[Diagnostic, ...]] | None = None,
     ) -> WorkspaceUpdate:
         """Verify a change that was just done: its diagnostics.
 
@@ -243,20 +245,23 @@ class SemanticWorkspace:
         brief = brief and self.mode != "always"
         deadline = self._deadline(wait * _OWN_SHARE if brief else wait, cancelled, patient=patient)
         rest = wait * _REST_SHARE if brief else None
-        tally, servers, message = DiagnosticsSummary("dependents"), list[ServerUpdate](), ""
+        tally, servers = DiagnosticsSummary("dependents"), list[ServerUpdate]()
         pending: list[tuple[ChangeDiagnostics, UpdateResult]] = []
         try:
+            self.renew(changes)
             for analysis in self._analyses(changes, versions, session):
                 disk = analysis.servers.disk
                 told = disk.tell(analysis.changes) if disk.started else 0
                 if not analysis.concerns_servers:
                     continue
-                message = self._elsewhere(analysis, tally) or message
                 verified = analysis.verify(tally, deadline, told, rest=rest)
                 pending.append((analysis, verified))
                 servers += verified.servers
+            others, message = self._onlookers(changes, session, tally, asks=before is not None)
+            for one in others:
+                servers += one.look(tally, deadline, dict(before or {}), True)
             findings = tally.findings()
-            if pending:
+            if pending or others:
                 self._deferred.record(session.id, findings, session.turn)
             for analysis, verified in pending:
                 self._deferred.add(session.id, analysis, verified, findings)
@@ -264,13 +269,24 @@ class SemanticWorkspace:
             return self._failed(error)
         return combine(servers, findings, self._membership(changes), message)
 
-    def _elsewhere(self, analysis: ChangeDiagnostics, tally: DiagnosticsSummary) -> str:
-        """Why other roots' files may be concerned, which are not looked at; empty where they are not."""
-        others = (one for one in self._servers.values() if one is not analysis.servers)
-        if not any(one.mentions(analysis.changes) for one in others):
-            return ""
-        tally.miss()
-        return _ELSEWHERE
+    def _onlookers(
+        self, changes: ChangeSet, session: Session, tally: DiagnosticsSummary, *, asks: bool
+    ) -> tuple[list[Onlookers], str]:
+        """Files that see a change on the disk alone, as far as they are asked about; else that they are not."""
+        asks = asks and self.new_errors == "deny"
+        every = self._servers.values() if self.mode != "off" else ()
+        found, whole = onlookers_of(changes, every, self._may_see(session), waits=asks)
+        if not whole or (found and not asks):
+            tally.miss()
+        return (found, "") if asks else ([], _ON_DISK if found else "")
+
+    def renew(self, changes: ChangeSet) -> None:
+        """End the servers that may have followed links which have changed: they hear nothing of that."""
+        for root in {one.path.root for one in changes.changes if changes_link(one)}:
+            servers = self._servers.get(root)
+            if servers is not None and servers.disk.started:
+                servers.disk.begin_anew()
+                self._pool.restart(root)
 
     def _late(
         self, servers: Iterable[str], findings: UpdateDiagnostics, paths: Iterable[str]
@@ -419,10 +435,7 @@ class SemanticWorkspace:
         return queries, location.path
 
     def sync(self, *, force: bool = False) -> SyncResult:
-        """Tell the servers of what others have written.
-
-        Args:
-            force: Tell them of every file, whether it has changed or not.
+        """Tell the servers of what others have written; if forced, of every file.
 
         Raises:
             PathBlockedError: A root is no longer there.
@@ -447,12 +460,9 @@ class SemanticWorkspace:
     # -- the workspace --------------------------------------------------------------------
 
     def load(self, path: str) -> LoadResult:
-        """Open a solution, a project or a folder for the servers.
+        """Open a solution, a project or a folder, as it is named, for the servers.
 
         Those that run begin anew where that is another one than before, and they are told which.
-
-        Args:
-            path: The file or folder, as a person or an agent names it.
 
         Raises:
             NotFoundError: There is none.
@@ -574,12 +584,8 @@ class SemanticWorkspace:
         return self._includes(before[:1]), self._includes(after[:1])
 
     def _includes(self, paths: Sequence[WorkspacePath]) -> bool:
-        return any(
-            self.mode != "off"
-            and one.root in self._members
-            and self._members[one.root].include(one)
-            for one in paths
-        )
+        members = self._members if self.mode != "off" else {}
+        return any(one.root in members and members[one.root].include(one) for one in paths)
 
     def _place(self, path: str) -> WorkspacePath | None:
         """The root of an absolute path, the innermost of several, and the path beneath it."""

@@ -238,6 +238,7 @@ class WorkspaceUpdate:
         servers: One by one.
         findings: What they find; None where nothing is known.
         turn: How much they had been told when they were asked, of a preview.
+        before: What they find by now in files that see it on the disk alone, by server and file.
     """
 
     kind: Kind
@@ -248,6 +249,7 @@ class WorkspaceUpdate:
     servers: tuple[ServerUpdate, ...] = ()
     findings: UpdateDiagnostics | None = None
     turn: int = 0
+    before: Mapping[tuple[str, str], tuple[Diagnostic, ...]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
