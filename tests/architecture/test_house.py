@@ -23,7 +23,7 @@ MOST_WING_LINES = {
     "filepact_hooks": 5_044,
     "filepact_index": 1_820,
     "filepact_mcp": 2_405,
-    "filepact_run": 4_700,
+    "filepact_run": 4_702,
     "filepact_setup": 3_780,
     "filepact_supervisor": 960,
     "filepact_windows": 5_585,

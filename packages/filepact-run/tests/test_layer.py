@@ -654,6 +654,29 @@ def test_what_a_person_makes_where_a_program_removed_something_stays(layered: La
     assert (layered.root / "d" / "b.txt").read_text() == "mine\n"
 
 
+@pytest.mark.parametrize("new", [False, True])
+def test_a_folder_that_a_person_removed_comes_back_only_with_what_comes_into_it(
+    layered: Layered, *, new: bool
+) -> None:
+    folder = layered.root / "d"
+    folder.mkdir(mode=0o700)
+    (folder / "f").write_text(TEXT)
+    layered.begin()
+    layered.put("d/f", TWO)
+    if new:
+        layered.put("d/new", "new\n")
+    os.chmod(upper(layered, "d"), 0o700)
+    os.setxattr(upper(layered, "d"), "user.overlay.origin", b"")
+    shutil.rmtree(folder)
+    *done, waits = layered.commit().receipts
+    assert (len(done), waits.status) == (new, "pending")
+    assert {*layered.root.rglob("*")} == ({folder, folder / "new"} if new else set())
+    assert layered.workspace is not None
+    layered.workspace.approve(waits.operation, Approval(PERSON.actor))
+    assert (folder / "f").read_text() == TWO
+    assert folder.stat().st_mode & 0o777 == 0o700
+
+
 def test_a_folder_that_a_person_removed_is_not_made_once_more(layered: Layered) -> None:
     layered.begin()
     os.mkdir(upper(layered, "empty"))

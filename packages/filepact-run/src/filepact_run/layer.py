@@ -320,6 +320,12 @@ class LayerCommitter:
                 sorted_.done += one.changes.changes
         sorted_.notes += self._dropped(sorted_.done)
         self._keep_together(found, sorted_, there)
+        # What somebody removed comes back with what is done in it; else it waits, as what is in it does.
+        coming = {change.path for change in sorted_.done} - found.gone
+        for gone in [change for change in sorted_.done if change.path in found.gone]:
+            if not any(turning_above(path, {gone.path}) for path in coming):
+                sorted_.done.remove(gone)
+                sorted_.overlapping.append(gone)
         return sorted_
 
     def _dropped(self, changes: list[FileChange]) -> Iterator[str]:

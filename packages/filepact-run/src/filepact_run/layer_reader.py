@@ -79,6 +79,7 @@ class LayerChanges:
         content: The bytes of states that it has.
         states: What the layers hold by now, by path.
         fresh: Folders that are the layers' alone, without those in them.
+        gone: Folders that were there, and that somebody has removed.
         origins: Of what is new under its name and was moved, the change by which it goes elsewhere.
         times: What a program has set the times of what it did not change to; with those that files had.
         written: The content ids of what was done, which the journal has.
@@ -95,6 +96,7 @@ class LayerChanges:
     content: Callable[[str], bytes] = _nothing_kept
     states: dict[WorkspacePath, Revision | None] = field(default_factory=dict)
     fresh: list[WorkspacePath] = field(default_factory=list)
+    gone: set[WorkspacePath] = field(default_factory=set)
     origins: dict[WorkspacePath, FileChange] = field(default_factory=dict)
     times: dict[WorkspacePath, tuple[int | None, int]] = field(default_factory=dict)
     written: set[str] = field(default_factory=set)
@@ -225,6 +227,8 @@ class LayerReader:
         usual = self._root.makes(path.path, after) and not self._is_old(after)
         if before is not None or not usual or entry.path not in self._full:
             self._found.changes.append(FileChange(path, before, after))
+            if before is None and is_copy(self._layer.upper, entry.path):
+                self._found.gone.add(path)
 
     def _rights(self, path: WorkspacePath, known: Revision | None, after: Revision) -> None:
         """Note what a program has made of the rights, the attributes and the time of a folder that stays."""

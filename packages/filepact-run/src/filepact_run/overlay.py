@@ -140,7 +140,7 @@ def _is_opaque(folder: int) -> bool:
 
 
 def is_copy(upper: str, path: str) -> bool:
-    """Whether a file of a layer was copied from the root to be changed; else it was made anew."""
+    """Whether an entry of a layer was copied from the root to be changed; else it was made anew."""
     try:
         getxattr(os.path.join(upper, path), _ORIGIN, follow_symlinks=False)
     except OSError:
