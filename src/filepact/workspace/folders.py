@@ -288,10 +288,17 @@ def list_inside(
 def _clears(
     guard: Guard, agent: str, root: Root, inside: FolderContents, ends: tuple[str, str]
 ) -> bool:
-    """Whether the names of all in a folder, of which both ends are given, tell that it may be moved, so that no file has to be opened.
+    """Whether the names of all that lies in a folder tell that it may be moved, so that no file has to be opened.
 
     Not where a root lies in it, a rule has something to say of a name, a link would lead out of the root, or it is
     a repository.
+
+    Args:
+        guard: The rules.
+        agent: Who moves it.
+        root: Where it is.
+        inside: What lies in it.
+        ends: The name that it has, and the one that it gets.
     """
     at, above = len(ends[0]), f"{root.path.rstrip('/')}/{ends[0]}/"
     lower = {path.lower() for path in (*inside.files, *inside.folders)}

@@ -512,7 +512,13 @@ def changed_ends(target: Target, text: str) -> list[str]:
 def appended(
     target: Target, text: str, wanted: Callable[[WorkspacePath], str]
 ) -> tuple[str, list[str]]:
-    """The text to append to an existing file: it begins a new line, where the last one has no end."""
+    """The text to append to an existing file: it begins a new line, where the last one has no end.
+
+    Args:
+        target: The file.
+        text: The text as it was sent.
+        wanted: As of `fitted_ends`.
+    """
     there = existing(target).text
     if not text or not is_open(there) or text.startswith(("\n", "\r\n")):
         return fitted_ends(target, text, there, wanted)

@@ -50,7 +50,12 @@ _MEBIBYTE: Final = 1_048_576
 
 
 class Diagnostics:
-    """The language servers of a program that serves an agent, or a person, by the settings in force."""
+    """The language servers of a program that serves an agent, or a person.
+
+    Args:
+        settings: What is in force.
+        state: The state folder.
+    """
 
     later: Final = (
         *("filepact_diagnostics.solution", "filepact_diagnostics.solution_engine"),

@@ -122,7 +122,11 @@ class Programs:
         return [one for one in servers if one.name not in allowed and self.place(one) is not None]
 
     def facts(self, names: Iterable[str]) -> Mapping[str, object]:
-        """The output, as JSON, of the programs that were run because a server needs them, by names as for a call."""
+        """The output, as JSON, of the programs that were run because a server needs them.
+
+        Args:
+            names: As for a call of this object.
+        """
         return {key: value for name in names for key, value in self._said.get(name, {}).items()}
 
     def _answers(self, name: str, program: str, words: Sequence[str]) -> bool:

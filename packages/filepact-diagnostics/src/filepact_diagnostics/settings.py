@@ -166,7 +166,11 @@ class LanguageServerOptions:
         return tuple(found)
 
     def peoples_servers(self, *, confines: bool = False) -> tuple[ServerSpec, ...]:
-        """The servers that may see a person's folders; `confines` if those that evaluate build files can be confined."""
+        """The servers that may see a person's folders.
+
+        Args:
+            confines: Whether those that evaluate build files can be confined to a sandbox.
+        """
         return tuple(
             replace(one, confined=confines and not one.trusted and one.risk == "evaluates")
             for one in self.servers
@@ -233,7 +237,11 @@ def options_of(settings: Settings) -> LanguageServerOptions:
 
 
 def read_trust(state_dir: str) -> ServerTrust:
-    """The language servers that a person trusts, by folder, in a state folder that need not be there; nobody's file is nobody's trust."""
+    """The language servers that a person trusts, by folder; nobody's file is nobody's trust.
+
+    Args:
+        state_dir: The state folder, which need not be there.
+    """
     try:
         text = settings_text(os.path.join(state_dir, TRUST_FILE))
     except InvalidParamsError:

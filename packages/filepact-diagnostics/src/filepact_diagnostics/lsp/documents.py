@@ -97,7 +97,11 @@ class OpenDocument:
 
 
 class OpenDocuments:
-    """The open documents of one server, those used last at the end; `language` is the protocol's name of a path's."""
+    """The open documents of one server, those used last at the end.
+
+    Args:
+        language: The protocol's name of a path's language.
+    """
 
     def __init__(self, language: Callable[[str], str]) -> None:
         self._language = language
@@ -424,7 +428,11 @@ class _Watcher:
 
 
 class FileWatchers:
-    """The patterns of the files that one server wants to hear of, counted from a root, absolute."""
+    """The patterns of the files that one server wants to hear of.
+
+    Args:
+        root: The folder that patterns count from, absolute.
+    """
 
     def __init__(self, root: str) -> None:
         self._root = root

@@ -110,7 +110,12 @@ class ServerPool:
         return tuple(self._servers.values())
 
     def servers_for(self, root: str, path: str) -> tuple[ServerSpec, ...]:
-        """The servers for a file beneath a root, both absolute: of each role the preferred, or first, that knows it, is there and allowed."""
+        """The servers for a file: of each role the preferred, or first, that knows it, is there and allowed.
+
+        Args:
+            root: Absolute.
+            path: Absolute, beneath it.
+        """
         found = self._chosen.get((root, path))
         if found is None:
             name = beneath(root, path)
@@ -266,7 +271,12 @@ class ServerPool:
         return self._submit(ask())
 
     def projects_server(self, root: str, path: str) -> ServerSpec | None:
-        """The installed server that knows the projects of a file beneath a root, both absolute; it need not exist."""
+        """The installed server that knows the projects of a file, which need not exist.
+
+        Args:
+            root: Absolute.
+            path: Absolute, beneath it.
+        """
         name = beneath(root, path)
         for server in self.servers:
             if server.role == "projects" and name and server.language(name) is not None:

@@ -230,14 +230,22 @@ class ServerSpec:
         return self.confined and not is_within(root, self.only_in)
 
     def language(self, path: str) -> str | None:
-        """The language of a path, beneath the root or bare, as the protocol names it; None if the server does not know it."""
+        """The language of a path as the protocol names it; None if the server does not know it.
+
+        Args:
+            path: Relative to the root, or a bare name.
+        """
         for glob, language in self.files:
             if _compiled(glob).matches(path):
                 return language
         return None
 
     def filled(self, places: Mapping[str, str]) -> tuple[str, ...]:
-        """The command with what stands in braces, by the words there; braces around anything else stay."""
+        """The command with what stands in braces; braces around anything else stay.
+
+        Args:
+            places: By the words that may stand there.
+        """
         return tuple(
             _BRACES.sub(lambda found: places.get(found[1], found[0]), word) if "{" in word else word
             for word in self.command
@@ -253,7 +261,11 @@ class ServerSpec:
         return tuple(one for one in found if one.startswith("/"))
 
     def placed(self, locate: Callable[[str], str | None]) -> ServerSpec:
-        """The server with the places of programs in its options, settings and toolchain, as they are located, or None."""
+        """The server with the places of programs in its options, settings and toolchain.
+
+        Args:
+            locate: Where a program is, or None.
+        """
         if "{program:" not in repr((self.options, self.settings, self.toolchain)):
             return self
 

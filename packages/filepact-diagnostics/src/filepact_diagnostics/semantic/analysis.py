@@ -354,7 +354,15 @@ class ChangeDiagnostics:
         *,
         repairs: bool,
     ) -> None:
-        """Ask what was found before the change, where nobody had asked; with `repairs` also where nothing is found now."""
+        """Ask what was found before the change, where nobody had asked then.
+
+        Args:
+            before: What is known of it; the rest is added.
+            asked: What is found now.
+            paths: The files.
+            deadline: How long to wait.
+            repairs: Whether that is wanted too where nothing is found now, and so nothing is new.
+        """
         reports = [one for each in asked.answers for one in each.reports if one.fresh]
         changed = {one.absolute for one in self.changes}
         unknown = {

@@ -152,7 +152,12 @@ def _lines(text: str) -> list[str]:
 
 
 def flowing_names(text: str, names: Iterable[str]) -> set[str]:
-    """The names that a text declares by uses of given names: types may flow there."""
+    """The names that a text declares by uses of given names: types may flow there.
+
+    Args:
+        text: A file's text.
+        names: The names.
+    """
     held = [name for name in names if name in text]
     wanted = re.compile(rf"\b(?:{'|'.join(held)})\b")
     lines = text.splitlines() if held else []

@@ -141,7 +141,11 @@ class DiskSync:
             return tuple(self._shown)
 
     def witness(self, gone: str) -> list[WorkspacePath]:
-        """A file by which servers can show that they have heard of the end of another, beneath the root."""
+        """A file by which servers can show that they have heard of another's end, if there is one.
+
+        Args:
+            gone: The other, beneath the root.
+        """
         shown = (one[len(self._root.rstrip("/")) + 1 :] for one in reversed(self.shown))
         names = (*shown, *(name for name, _ in self.files))
         fit = (name for name in names if splitext(name)[1] == splitext(gone)[1])

@@ -108,7 +108,14 @@ class PendingDiagnostics:
         verified: UpdateResult,
         told: UpdateDiagnostics | None,
     ) -> None:
-        """Tell a session, once it is known, what servers find after a change."""
+        """Tell a session, once it is known, what servers find after a change.
+
+        Args:
+            session: Its id.
+            analysis: The change.
+            verified: What they found so far.
+            told: The same, as the session is told it now.
+        """
         own = any(one.kind == "pending" for one in verified.servers)
         with self._lock:
             one = self._of(session, analysis)
@@ -143,7 +150,13 @@ class PendingDiagnostics:
     def record(
         self, session: str, findings: UpdateDiagnostics | None, turn: str | None = None
     ) -> None:
-        """Keep the new errors of a session's turn; of its last where none is named."""
+        """Keep the new errors of a session's turn.
+
+        Args:
+            session: Its id.
+            findings: What servers find.
+            turn: Its name; None for the last.
+        """
         with self._lock:
             last, some = self._turns.pop(session, ("", []))
             if turn not in (None, last):
