@@ -255,8 +255,13 @@ class KeptFiles:
             x for at in roots_of for x in self._store.questions(root=at, limit=_FAR, kind="turns")
         )
         born = min((x.when for x in told if x.title in turns), default=began) - _COARSE
-        every = (x for one in plan.operations for x in one.changes.changes)
-        older = {x.before.content for x in every if x.before and not x.after}
+        # What an undo has brought back may be the file itself, which is older than that undo.
+        sides = (
+            (x.before, x.after) if one.kind == "change" else (x.after, None)
+            for one in plan.operations
+            for x in one.changes.changes
+        )
+        older = {there.content for there, then in sides if there and not then}
         seen = self._guard.root_of, self._fitting.current, self._store.content
         hides = self._writer.hides(session if session.agent else None)
         found: Conflicts = {}
