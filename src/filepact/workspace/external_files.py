@@ -94,11 +94,11 @@ class ExternalFiles:
             stamp = again
         return None if stamp is None else ExternalFile(stamp)
 
-    def leads_into(self, path: WorkspacePath) -> bool:
-        """Whether a link leads to a folder within its root."""
+    def leads_to(self, path: WorkspacePath) -> tuple[str, str]:
+        """What a link leads to, and where that is within its root; nothing and nowhere if it leads out of it."""
         with suppress(FilepactError):
-            return self._guard.root_of(path.root).place(path.path).kind == "directory"
-        return False
+            return (to := self._guard.root_of(path.root).place(path.path)).kind, to.path
+        return "", ""
 
     def above(self, root: RootId, names: Sequence[str]) -> tuple[str, ...]:
         """Files of some names in the folders above a root; none of them is read."""

@@ -188,3 +188,29 @@ def test_a_link_through_which_sources_are_read_stays(
     (desk.scene.root / f"last{end}").unlink()
     back = desk.call("history", action="undo", change=str(done.receipt["operation"]))
     assert not back.failed, back.text
+
+
+@pytest.mark.parametrize("server", LINKS)
+def test_what_sources_read_through_a_link_does_not_break_them(
+    server: str, desk_of: Callable[..., Desk]
+) -> None:
+    desk = desk_of(server, LINKS[server])
+    end = ".ts" if server == "typescript" else ".py"
+    for name, target in {f"lib{end}": f"real/impl{end}", "pkg": "real"}.items():
+        (desk.scene.root / name).symlink_to(target)
+    real = f"real/impl{end}"
+    right, wrong = (LINKS[server][f"real/{one}{end}"] for one in ("impl", "other"))
+    for _ in range(2):
+        refused = desk.call("write_file", path=real, content=wrong)
+        assert refused.code == "NEW_ERRORS", refused.text
+        assert f"use{end}" in refused.text, refused.text
+        assert f"far{end}" in refused.text, refused.text
+        assert desk.scene.get(real) == right
+        for away in (
+            desk.manage("move", real, to=desk.scene.path(f"real/more{end}")),
+            desk.manage("delete", real),
+        ):
+            found = (f"{one}{end}" in away.text for one in ("use", "far"))
+            assert (away.code, *found) == ("NEW_ERRORS", True, True), away.text
+            assert desk.scene.get(real) == right
+    assert not (done := desk.edit(real, "n * 2", "n * 3")).failed, done.text

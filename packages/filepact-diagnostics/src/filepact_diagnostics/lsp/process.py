@@ -159,11 +159,7 @@ class ServerProcess:
             self._unsent += memoryview(data)[sent:]
 
     async def cpu_ticks(self, seconds: float) -> int:
-        """Clock ticks for which it, with all it has started, has worked; -1 if it does, or is not known.
-
-        Args:
-            seconds: How long to wait for the supervisor.
-        """
+        """Clock ticks for which it, with all it has started, has worked; -1 if it does, or the supervisor has not said so in time."""
         self._reported.pop("worked", None)
         self._told.clear()
         try:

@@ -480,8 +480,10 @@ def onlookers_of(
         also, whole = origin.reach(names, waits=waits) if names else ({}, True)
         complete &= whole
         reached[origin.root] = {f"{basename(origin.root)}/{one}" for one in names.union(also)}
-    for target in every if links or reached else ():
+    for target in every:
+        own = {one.path.path for one in changes.changes if one.path.root == target.root}
         wanted = {one.path for one in links if one.root == target.root}
+        wanted |= {alias for _, alias in target.disk.aliases(own)}
         wanted = wanted.union(*(some for root, some in reached.items() if root != target.root))
         paths, whole = target.users(wanted, waits=waits) if wanted else ([], True)
         seen = [one for one in paths if may_see(one)]

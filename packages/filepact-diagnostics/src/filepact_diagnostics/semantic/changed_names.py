@@ -71,12 +71,7 @@ def names_of_changes(changes: Iterable[TextChange]) -> dict[str, float]:
 
 
 def changed_names(before: str | None, after: str | None) -> dict[str, float]:
-    """The identifiers on the lines that differ, and on those that enclose them, and their weights.
-
-    Args:
-        before: A file's text; None for no file.
-        after: The same, afterwards.
-    """
+    """The identifiers on the lines that differ before and after, with None for no file, and on those that enclose them, and their weights."""
     old, new = (before or "").splitlines(), (after or "").splitlines()
     found: dict[str, float] = {}
     for region in compare_lines(old, new):

@@ -244,12 +244,7 @@ class DependentIndex:
         return None if unnamed or not all(endings) else found
 
     def naming(self, paths: Collection[str], most: int) -> dict[str, None]:
-        """Files whose texts hold the names of others, or of those that do.
-
-        Args:
-            paths: The others, beneath the root.
-            most: After how many no more are looked for.
-        """
+        """Files whose texts hold the names of others, beneath the root, or of those that do; after `most` no more are looked for."""
         found: dict[str, None] = {}
         new = set(paths)
         while new and len(found) <= most:
@@ -273,12 +268,7 @@ class DependentIndex:
         return found
 
     def steered(self, names: Iterable[str], files: Iterable[tuple[str, Stamp]]) -> bool:
-        """Whether a file says how sources are read: by its name, or named by another that does.
-
-        Args:
-            names: Files, beneath the root.
-            files: All that there are.
-        """
+        """Whether one of some names says how sources are read: by itself, or named by another of the files that does."""
         bases = {basename(name) for name in names}
         if any(map(_STEERING.fullmatch, bases)):
             return True

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.domain.document import WorkspacePath
 from filepact.text.gitignore import MACHINE_FOLDERS
-from filepact.values import dataclass
+from filepact.values import dataclass, replace
 from filepact.workspace.file_snapshot import is_racy
 from filepact_diagnostics.lsp.documents import DiskChange
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from filepact.domain.document import RootId
     from filepact.workspace.external_files import ExternalFile, ExternalFiles
@@ -124,15 +124,37 @@ class DiskSync:
 
     @property
     def linked(self) -> str:
-        """Why what servers read through a link may be old: they are told of a file by its own name alone."""
-        with self.lock:
-            links = [name for name, stamp in self._snapshot.stamps.items() if stamp.is_link]
-        for name in links:
-            path = WorkspacePath(self._root, name)
+        """Why what servers read through a link may be old: none is bound to look where it hears of a link's name."""
+        for name, (kind, _) in self._links().items():
             counts = basename(name) not in _INSTALLED | MACHINE_FOLDERS
-            if counts and (self._claimed(path.absolute) or self._files.leads_into(path)):
+            if counts and (kind == "directory" or self._claimed(f"{self._root}/{name}")):
                 return _LINKED.format(name)
         return ""
+
+    def _links(self) -> dict[str, tuple[str, str]]:
+        """The links beneath the root, and what each leads to, and where."""
+        with self.lock:
+            names = [name for name, stamp in self._snapshot.stamps.items() if stamp.is_link]
+        return {one: self._files.leads_to(WorkspacePath(self._root, one)) for one in names}
+
+    def aliases(self, paths: Iterable[str]) -> Iterator[tuple[str, str]]:
+        """Files beneath the root, and each name that they have through a link to them or to a folder around them."""
+        links = [(one, f"{to}/".removeprefix("./")) for one, (_, to) in self._links().items() if to]
+        for path in paths if links else ():
+            found = (one for one in links if f"{path}/".startswith(one[1]))
+            yield from ((path, f"{name}/{path[len(to) :]}".rstrip("/")) for name, to in found)
+
+    def _tell(self, changes: Sequence[DiskChange]) -> None:
+        """Tell the servers of changes, and of the same by the names that files have through links."""
+        start = f"{self._root.rstrip('/')}/"
+        own: dict[str, DiskChange] = {}
+        for one in changes:
+            if one.old_path:
+                own[one.old_path.removeprefix(start)] = DiskChange(one.old_path, "deleted")
+            come = replace(one, kind="created", old_path="") if one.kind == "renamed" else one
+            own[one.path.removeprefix(start)] = replace(come, same_date=True)
+        more = (replace(own[path], path=start + also) for path, also in self.aliases(own))
+        self._pool.tell([*changes, *more])
 
     @property
     def shown(self) -> tuple[str, ...]:
@@ -219,7 +241,7 @@ class DiskSync:
                     )
                 else:
                     changes.append(DiskChange(step.absolute, step.kind, sample.text, old, same))
-            self._pool.tell(changes)
+            self._tell(changes)
             return len(changes)
 
     def catch_up(self, cancelled: Callable[[], bool] = lambda: False) -> tuple[DiskChange, ...]:
@@ -243,7 +265,7 @@ class DiskSync:
                     change for one in differences for change in self._changes(one, with_text=few)
                 )
                 if changes:
-                    self._pool.tell(changes)
+                    self._tell(changes)
             return changes
 
     def tell_anew(self, paths: Iterable[WorkspacePath]) -> int:
@@ -261,7 +283,7 @@ class DiskSync:
                     if sample is None
                     else DiskChange(path.absolute, kind, sample.text, same_date=True)
                 )
-            self._pool.tell(changes)
+            self._tell(changes)
             return len(changes)
 
     def _differences(self, seen: RootEvents) -> list[_Difference]:
