@@ -95,7 +95,7 @@ class ExternalFiles:
         return None if stamp is None else ExternalFile(stamp)
 
     def leads_to(self, path: WorkspacePath) -> tuple[str, str]:
-        """What a link leads to, and where that is within its root; nothing and nowhere if it leads out of it."""
+        """The kind and the path of what a link leads to within its root; both empty if it leads out of it."""
         with suppress(FilepactError):
             return (to := self._guard.root_of(path.root).place(path.path)).kind, to.path
         return "", ""

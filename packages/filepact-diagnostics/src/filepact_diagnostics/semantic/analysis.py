@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 __all__ = [
     "PROMPT",
     "ChangeDiagnostics",
+    "DependentFiles",
     "FoundDiagnostics",
-    "Onlookers",
     "UpdateResult",
     "by_every_name",
     "changes_link",
@@ -418,7 +418,7 @@ class ChangeDiagnostics:
 
 
 @dataclass(frozen=True, slots=True)
-class Onlookers:
+class DependentFiles:
     """Files of a root that may use what its servers see on the disk alone: other roots' files, and links."""
 
     servers: RootServers
@@ -470,10 +470,10 @@ def onlookers_of(
     may_see: Callable[[WorkspacePath], bool],
     *,
     waits: bool,
-) -> tuple[list[Onlookers], bool]:
+) -> tuple[list[DependentFiles], bool]:
     """Files that may use another root's changed files, or changed links, and whether there are no more."""
     links = {one.path for one in changes.changes if changes_link(one)}
-    found, complete = list[Onlookers](), True
+    found, complete = list[DependentFiles](), True
     reached: dict[str, set[str]] = {}
     for origin in every if len(every) > 1 else ():
         names = {one.path.path for one in changes.changes if one.path.root == origin.root}
@@ -489,7 +489,7 @@ def onlookers_of(
         seen = [one for one in paths if may_see(one)]
         complete = complete and whole and len(seen) == len(paths)
         if seen:
-            found.append(Onlookers(target, seen))
+            found.append(DependentFiles(target, seen))
     return found, complete
 
 

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from filepact.workspace.workspace import Workspace
     from filepact_diagnostics.lsp.diagnostics import Diagnostic, FileDiagnostics
     from filepact_diagnostics.lsp.pool import ServerPool
-    from filepact_diagnostics.semantic.analysis import FoundDiagnostics, Onlookers
+    from filepact_diagnostics.semantic.analysis import DependentFiles, FoundDiagnostics
     from filepact_diagnostics.semantic.updates import LoadedKind, TextChange, UpdateDiagnostics
     from filepact_diagnostics.settings import NewErrors, Using
 
@@ -271,7 +271,7 @@ class SemanticWorkspace:
 
     def _onlookers(
         self, changes: ChangeSet, session: Session, tally: DiagnosticsSummary, *, asks: bool
-    ) -> tuple[list[Onlookers], str]:
+    ) -> tuple[list[DependentFiles], str]:
         """Files that see a change on the disk alone, as far as they are asked about; else that they are not."""
         asks = asks and self.new_errors == "deny"
         every = self._servers.values() if self.mode != "off" else ()
