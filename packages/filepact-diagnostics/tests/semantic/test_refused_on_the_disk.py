@@ -190,21 +190,23 @@ def test_a_link_through_which_sources_are_read_stays(
     assert not back.failed, back.text
 
 
-@pytest.mark.parametrize("server", LINKS)
+@pytest.mark.parametrize("server", [*LINKS, pytest.param("basedpyright", marks=pytest.mark.slow)])
 def test_what_sources_read_through_a_link_does_not_break_them(
     server: str, desk_of: Callable[..., Desk]
 ) -> None:
-    desk = desk_of(server, LINKS[server])
+    files = LINKS.get(server, LINKS["ty"])
+    desk = desk_of(server, files)
     end = ".ts" if server == "typescript" else ".py"
     for name, target in {f"lib{end}": f"real/impl{end}", "pkg": "real"}.items():
         (desk.scene.root / name).symlink_to(target)
     real = f"real/impl{end}"
-    right, wrong = (LINKS[server][f"real/{one}{end}"] for one in ("impl", "other"))
+    right, wrong = (files[f"real/{one}{end}"] for one in ("impl", "other"))
     for _ in range(2):
         refused = desk.call("write_file", path=real, content=wrong)
         assert refused.code == "NEW_ERRORS", refused.text
         assert f"use{end}" in refused.text, refused.text
         assert f"far{end}" in refused.text, refused.text
+        assert "bring 4 new errors" in refused.text  # each of them once
         assert desk.scene.get(real) == right
         for away in (
             desk.manage("move", real, to=desk.scene.path(f"real/more{end}")),
@@ -214,3 +216,4 @@ def test_what_sources_read_through_a_link_does_not_break_them(
             assert (away.code, *found) == ("NEW_ERRORS", True, True), away.text
             assert desk.scene.get(real) == right
     assert not (done := desk.edit(real, "n * 2", "n * 3")).failed, done.text
+    assert f"({server})" in done.text, done.text

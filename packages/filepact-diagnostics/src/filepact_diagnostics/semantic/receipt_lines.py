@@ -55,7 +55,7 @@ def describe(
     told = set() if told is None else told
     said: list[str] = []
     findings = update.findings
-    answered = [one.server for one in update.servers if one.proven]
+    answered = dict.fromkeys(one.server for one in update.servers if one.proven)
     if findings is not None and answered:
         before = "Diagnostics" if update.kind != "preview" else "Diagnostics if it is done"
         said.append(f"{before} ({', '.join(answered)}): {_counts(findings, warnings=warnings)}")

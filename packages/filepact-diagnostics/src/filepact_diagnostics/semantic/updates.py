@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.errors import BinaryFileError, NotFoundError
@@ -303,12 +304,13 @@ class DiagnosticsSummary:
         self._known = False
         self._counted = False
         self._unknown = False
-        self._total = 0
+        self._totals: dict[tuple[str, str], int] = {}
         self._files: set[str] = set()
         self.doubtful: set[str] = set()
         self._pending = 0
-        self._before: list[Diagnostic] = []
-        self._after: list[Diagnostic] = []
+        self._before: dict[tuple[str, str], Iterable[Diagnostic]] = {}
+        self._after: dict[tuple[str, str], Iterable[Diagnostic]] = {}
+        self._gone: list[Diagnostic] = []
 
     def miss(self) -> None:
         """Record that something within the scope is not known."""
@@ -326,7 +328,7 @@ class DiagnosticsSummary:
         *,
         only_new: bool = False,
     ) -> None:
-        """Add a server's report about a file.
+        """Add a server's report about a file; the last one about it counts.
 
         Args:
             report: What it says.
@@ -344,24 +346,25 @@ class DiagnosticsSummary:
         self._files.add(report.path)
         if not only_new:
             self._counted = True
-            self._total += len(report.diagnostics)
+            self._totals[report.server, report.path] = len(report.diagnostics)
         if before is None:
             self._compared = False
             return
-        self._before += before
-        self._after += report.diagnostics
+        self._before[report.server, report.path] = tuple(before)
+        self._after[report.server, report.path] = report.diagnostics
 
     def gone(self, before: Iterable[Diagnostic]) -> None:
         """Add what was found in a file that is not there any more."""
         self._known = self._counted = True
-        self._before += before
+        self._gone += before
 
     def findings(self) -> UpdateDiagnostics | None:
         """The sum; None where nothing is known."""
         if not self._known and not self.doubtful:
             return None
-        delta = compare(self._before, self._after)
-        total = self._total if self._counted and not self._unknown else None
+        before, after = self._before.values(), self._after.values()
+        delta = compare([*self._gone, *chain(*before)], [*chain(*after)])
+        total = sum(self._totals.values()) if self._counted and not self._unknown else None
         return UpdateDiagnostics(
             self._scope,
             True,
