@@ -44,7 +44,8 @@ removed after it had changed places (2026541420).
 Not mended: an empty folder that a command moves into an ignored one stays there (2026540939); a folder that gets the name of an
 ignored one, which the same command moved away, is copied back and stays as well (2026524365); an empty folder comes back where a
 person removed it, after the command had moved it and brought it back (2026524466).  Nothing of the person is lost: the journal has it.
-Not decided: behind layers, a program goes on with a folder that a person moves or removes meanwhile (2026560141, 2026560188).
+Behind layers, a program goes on with a folder that a person moves or removes meanwhile: the kernel shows it still, and what the program makes of
+it is done.  The model took it for gone (2026560141, 2026560188).
 """
 
 from __future__ import annotations
@@ -151,8 +152,10 @@ def _play_run(place: Place, one: History, truth: Truth) -> str:
     start = truth.now
     model = place.root.parent / "model"
     layers = one.door == "layers"
-    if layers:
+    sight = Sight(place.root.parent / "sight") if layers else None
+    if sight:
         subprocess.run(["cp", "-a", str(place.root), str(model)], check=True)
+        sight.open(place.root)
     lines = [
         f"({step.line})\necho @; read x"
         for step in during
@@ -192,21 +195,32 @@ def _play_run(place: Place, one: History, truth: Truth) -> str:
                 process.stdin.write(b"\n")
                 process.stdin.flush()
                 until()
-                if layers:
+                if sight:
                     place.shell(f"{_MOUNTED}{step.line}", model)
-            elif layers:
+                    place.shell(f"{_MOUNTED}{step.line}", sight.folder)
+                    sight.truth.look(sight.folder, "agent", "while it ran")
+            elif sight:
+                before = tree(place.root)
                 _beside_layers(place, step.line, model, truth)
+                sight.show(before, tree(place.root), truth)
             else:
                 place.shell(step.line)
             who = step.who if layers or step.who == "agent" else "either"
             truth.look(seen, who, "while it ran")
         said = process.communicate(b"\n")[0].decode(errors="replace")
-    if layers and (found := tree(place.root)) != truth.now:
+    if sight and (found := tree(place.root)) != truth.now:
         waits = re.search("waits? for you|kept as", said) is not None
 
         def is_committed(name: str) -> bool:
             changes, came = truth.really(name), found.get(name)
+            if came != truth.now.get(name) and sight.went_on(name, came, truth):
+                truth.changes[name] = sight.truth.changes.get(name, [])
+                truth.now |= {name: came} if came else {}
+                return True
             removed = bool(changes) and changes[-1][0] == "person" and changes[-1][2] is None
+            is_empty = not any(below.startswith(f"{name}/") for below in found)
+            if removed and came == start.get(name) and came and came[0] == "folder" and is_empty:
+                return False  # It comes back with something in it, and not by itself.
             if came and removed and came in [state for one in changes for state in one[1:3]]:
                 # They removed it in the first moments, as nobody knew yet that it was there.
                 truth.changes[name] = [("agent", None, came, "while it ran")]
@@ -251,6 +265,51 @@ def _play_run(place: Place, one: History, truth: Truth) -> str:
             truth.changes[name] = [one for one in changes if one[0] == "person"]
     _persons(place, after, truth, "after")
     return session
+
+
+class Sight:
+    """What the program may still see, and go on with, of what a person has removed or moved away beside its layers.
+
+    The kernel shows it what it has looked at, or changed something in, until a commit; so what it does then comes either of that
+    or of what is there.  What the person has removed does not come back by that under its name.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._kept: set[str] = set()
+        self._since: tuple[dict[str, int], dict[str, int]] | None = None
+
+    def open(self, root: Path) -> None:
+        """Begin with what is there."""
+        subprocess.run(["cp", "-a", str(root), str(self.folder)], check=True)
+        self.truth = Truth.of(self.folder)
+
+    def show(self, before: dict[str, Entry], after: dict[str, Entry], truth: Truth) -> None:
+        """Show what a person has made or changed, where the program has done nothing, and keep what they removed."""
+        now = self.truth.now
+        for name in sorted(before.keys() | after.keys()):
+            entry = after.get(name)
+            if entry == before.get(name):
+                continue
+            if entry is None:
+                self._kept |= {name} & now.keys()
+            elif now.get(name) == before.get(name):
+                with suppress(OSError):  # The program has put something else above it.
+                    if name in now and now[name][0] != "folder":
+                        (self.folder / name).unlink()
+                    _make(self.folder / name, entry)
+                    self._kept.discard(name)
+        self.truth.look(self.folder, "person", "while it ran")
+        if self._kept and self._since is None:
+            self._since = self.truth.counts, truth.counts
+
+    def went_on(self, name: str, came: Entry | None, truth: Truth) -> bool:
+        """Whether the program has changed an entry to this after something was kept from it, which it may have gone on with."""
+        if self._since is None or name in self._kept or self.truth.now.get(name) != came:
+            return False
+        sides = zip((self.truth, truth), self._since, strict=True)
+        later = [one.changes.get(name, [])[since.get(name, 0) :] for one, since in sides]
+        return any(some and some[-1][0] in ("agent", "touch") for some in later)
 
 
 def _beside_layers(place: Place, line: str, model: Path, truth: Truth) -> None:
@@ -324,14 +383,19 @@ def _see_only_the_root(
             if not (model / at).exists():
                 (model / at).mkdir()
                 (model / at).chmod(now[at][1] if at in now else 0o755)
-        if entry[0] == "link":
-            path.symlink_to(entry[1])
-            continue
-        if entry[0] == "folder":
-            path.mkdir(exist_ok=True)
-        else:
-            path.write_bytes(entry[2])
-        path.chmod(entry[1])
+        _make(path, entry)
+
+
+def _make(path: Path, entry: Entry) -> None:
+    """Make an entry, or have it hold this."""
+    if entry[0] == "link":
+        path.symlink_to(entry[1])
+        return
+    if entry[0] == "folder":
+        path.mkdir(exist_ok=True)
+    else:
+        path.write_bytes(entry[2])
+    path.chmod(entry[1])
 
 
 def _is_another_kind(
@@ -779,9 +843,9 @@ class Project:
         place.stays = self.turns % _ENDED != 0
         played = play_at(place, one)
         if played.wrong is None:
-            model = place.root.parent / "model"
-            place.leave(model)
-            shutil.rmtree(model, ignore_errors=True)
+            for model in ("model", "sight"):
+                place.leave(place.root.parent / model)
+                shutil.rmtree(place.root.parent / model, ignore_errors=True)
             self._first.set_back()
             for name, data in self._beside.items():
                 path = place.root.parent / name
