@@ -225,6 +225,48 @@ def test_what_a_pipe_took_the_place_of_comes_back_once_a_person_has_removed_it(r
     assert (folders(root), tree(root)) == before
 
 
+_INTO = "import os; os.rename('fo' + 'lder', 'ou' + 't/fo' + 'lder')"
+
+
+@pytest.mark.parametrize("scanned", [False, True], ids=["watched", "scanned"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "mv void out/",
+        "rm -r folder/*; mv folder out/",
+        "mkdir another; mv another out/",
+        "mv out n3; mv folder out",
+        "mv out n3; mv folder out; echo x > n3/new",
+        f'python3 -c "{_INTO}"',
+    ],
+)
+def test_a_folder_that_comes_into_an_ignored_one_or_in_its_place_goes_back(
+    root, agent, command, scanned
+):
+    (root / "void").mkdir()
+    (root / "out").mkdir()
+    (root / "out/old").write_text("of the person\n")
+    (root / "folder/void").mkdir(parents=True, mode=0o700)
+    (root / "folder/file").write_text("of the person\n")
+    agent.bash("true")
+    agent.watch(not scanned)
+    before = folders(root), tree(root)
+    agent.bash(command)
+    assert (folders(root), tree(root)) != before
+    assert left_by_undo(root, agent) == {}
+    assert (folders(root), tree(root)) == before
+
+
+def test_what_somebody_puts_into_a_folder_that_came_into_an_ignored_one_stays_and_is_named(
+    root, agent
+):
+    (root / "out").mkdir()
+    agent.bash("mkdir another; mv another out/")
+    (root / "out/another/mine").write_text("of the person\n")
+    assert left_by_undo(root, agent).keys() == {"out/another/"}
+    assert (root / "out/another/mine").exists()
+
+
 @pytest.mark.parametrize("name", ["pipe", "node_modules"])
 def test_what_is_not_looked_into_is_named_each_time_that_it_comes(root, agent, name):
     (root / "node_modules/x/index.js").unlink()

@@ -14,8 +14,8 @@ from filepact.domain.operation import ChangeId
 from filepact.fs.watch import Stamp
 from filepact.workspace import displaced_files
 from filepact.workspace.displaced_files import DisplacedFiles
-from filepact.workspace.file_snapshot import FileSnapshot, named_below
-from filepact.workspace.file_states import FileState, kept_state
+from filepact.workspace.file_snapshot import FileSnapshot
+from filepact.workspace.file_states import FileState, kept_state, named_below
 from filepact.workspace.handing import stays_joined
 from filepact.workspace.read_tracker import KnownText
 from filepact.workspace.reader import Reader, _spans

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from filepact.domain.document import Revision, WorkspacePath
 from filepact.errors import FilepactError
-from filepact.fs.path_form import is_beneath
 from filepact.fs.walk import TreeReader, was_ignored
 from filepact.fs.watch import (
     IGNORE_FILES,
@@ -53,9 +52,9 @@ __all__ = [
     "FileSnapshot",
     "RacyFiles",
     "files_below",
+    "is_free",
     "is_machine_made",
     "is_racy",
-    "named_below",
     "nested_roots",
     "some_names",
     "unwatched_in",
@@ -65,7 +64,7 @@ __all__ = [
 _RACY: Final = 2 * 10**9  # nanoseconds in which a file may change twice under one stamp
 COARSE: Final = 20 * 10**6  # nanoseconds by which times of files may be behind the clock
 _MOST_HIDDEN: Final = 1_000  # files of a folder that is ignored from now on, if all are looked for
-_MOST_NAMED: Final = 20_000  # files below the folders that a call may remove
+_MOST_MOVED: Final = 20_000  # those of which it is asked whether they were moved there
 _UNWATCHED: Final = "not watched here: what changes in them is recorded"
 _UNKNOWN: Final = Stamp(0, 0, 0, 0, 0)
 
@@ -147,6 +146,7 @@ class FileSnapshot:
         made: Those that programs make for themselves, that a call may remove, and pipes and the like that were there.
         hidden: The files and folders that were there, and were not looked at or into.
         passed: Those of them that were there when a call began; what comes from then on is new.  None where none has.
+        came: Folders that came into what is not looked into, by the words of a call or with files that are known.
         end: The last path that was looked at where there are too many files; else None.
         looked: When the last look began, nanoseconds since the epoch; 0 for none.
     """
@@ -177,6 +177,7 @@ class FileSnapshot:
         self.there: Mapping[str, Revision] = {}
         self.hidden: frozenset[str] = frozenset()
         self.passed: frozenset[str] | None = None
+        self.came: dict[str, Revision] = {}
         self.end: str | None = None
         self.looked = self._began = 0
         self._seen: Sequence[Stamp] = ()
@@ -291,7 +292,7 @@ class FileSnapshot:
         for name in sorted(self.hidden - passed - self.folders.keys()):
             held = root.glance(name)
             state = unkept_state(root, name, empty=folder_sign(root, name) in gone)
-            if state and held and held[3] > since and _is_free((), (), passed, self.end, name):
+            if state and held and held[3] > since and is_free(passed, self.end, name):
                 yield name, None, state
 
     def tell(self, name: str, after: Revision | None) -> None:
@@ -368,8 +369,10 @@ class FileSnapshot:
     @property
     def was_free(self) -> Callable[[str], bool]:
         """Tells of a file or folder whether there was none at the last look by now, for certain."""
-        attended = {*self._attended, *self._trees}
-        return partial(_is_free, attended, self._trees, self.hidden, self.end)
+        named, trees, free = self._attended, self._trees, partial(is_free, self.hidden, self.end)
+        return lambda name: (
+            name in named or name in self.came or _is_below(name, trees) or free(name)
+        )
 
     def _newly_seen(self, stamps: dict[str, Stamp | None]) -> frozenset[str]:
         """The entries that existed before: under names that were not watched, or elsewhere.
@@ -396,8 +399,13 @@ class FileSnapshot:
     def _expected(self) -> set[str]:
         """The files that are looked at every time, with those of folders that came."""
         names = set(self._attended)
+        states = {one: self._root.folder_state(one) for one in (*self.came, *self._trees)}
+        came = {one: x for one, x in states.items() if x and not is_machine_made(self._root, one)}
         for tree in self._trees:
-            names.update(files_below(self._root, tree, _MOST_HIDDEN).stamps)
+            below = files_below(self._root, tree, _MOST_HIDDEN)
+            names.update(below.stamps)
+            came |= below.folders
+        self.came = {x: came[x] for x in came.keys() - self.folders.keys()}
         return names
 
     def _moved_and_hidden(
@@ -406,9 +414,12 @@ class FileSnapshot:
         """Known files that went from their names, by those that they have now among what is ignored."""
         known = [(self.stamps.get(name), now) for name, now in stamps.items()]
         went = {x.inode: x for x, now in known if x and (now is None or now.inode != x.inode)}
-        found: dict[str, Stamp] = {}
-        for path in sorted(one for one in hidden if one not in self.hidden) if went else ():
-            found |= files_below(self._root, path, _MOST_NAMED).stamps
+        found, gone = dict[str, Stamp](), list[Revision]()
+        for path in sorted(filter(self._is_other, hidden)) if went else ():
+            below = files_below(self._root, path, _MOST_MOVED)
+            found |= below.stamps
+            gone = gone or [x for name, x in self.folders.items() if not self._root.glance(name)]
+            self.came |= {x: y for x, y in below.folders.items() if y.attributes and y in gone}
         # One that was born later has only got the number of a file that was removed.
         return {
             name: one
@@ -417,6 +428,11 @@ class FileSnapshot:
             and (was := went.get(one.inode))
             and (one == was or (self._root.born(name) or was.changed + 1) <= was.changed)
         }
+
+    def _is_other(self, hidden: str) -> bool:
+        """Whether an entry that is not looked into has come, or got a name in it or its own one, since the last look."""
+        held = self._root.glance(hidden) if hidden in self.hidden else ()
+        return held == () or bool(held and held[3] >= self.looked)
 
     def _made_and_hidden(self, found: RootStamps, held: Held) -> dict[str, Stamp | None]:
         """Files that came where they were not ignored, and are by rules that came meanwhile."""
@@ -464,19 +480,11 @@ class FileSnapshot:
         self.made |= dict.fromkeys(found.odd, PIPE)
 
 
-def _is_free(
-    named: Collection[str],
-    trees: Collection[str],
-    hidden: Collection[str],
-    end: str | None,
-    name: str,
-) -> bool:
-    if name in named or any(name.startswith(f"{tree}/") for tree in trees):
-        return True
-    if end is not None and name > end:
-        return False
+def is_free(hidden: Collection[str], end: str | None, name: str) -> bool:
+    """Whether nothing was there, if it was not seen, for certain."""
     # What is in these folders, nobody lists.
-    return "__pycache__" not in name.split("/") and not _is_below(name, hidden)
+    listed = (end is None or name <= end) and "__pycache__" not in name.split("/")
+    return listed and not _is_below(name, hidden)
 
 
 def _is_below(path: str, tops: Collection[str]) -> bool:
@@ -501,58 +509,6 @@ def files_below(root: Root, path: str, most: int, *, made: bool = False) -> Root
         )
     except FilepactError:
         return RootStamps({}, {}, (), None, False)
-
-
-def named_below(
-    snapshots: Mapping[RootId, FileSnapshot],
-    guard: Guard,
-    folders: Collection[Folder],
-    large: int,
-    files: Collection[WorkspacePath] = (),
-) -> tuple[set[WorkspacePath], list[str]]:
-    """The files below folders that no scan sees, or that are large.
-
-    Args:
-        snapshots: What is known of each root.
-        guard: The roots.
-        folders: The folders.
-        large: Most bytes of a file that is not.
-        files: Names of which it is wanted whether pipes and the like are there.
-
-    Returns:
-        They; and in words the folders in which there are too many, and what is no file.
-    """
-    found: set[WorkspacePath] = set()
-    more = [
-        f"{guard.show(root, name)} (no file)"
-        for root, snapshot in snapshots.items()
-        for name in sorted(snapshot.hidden)
-        if (
-            WorkspacePath(root, name) in files
-            or any(root == at and is_beneath(name, folder) for at, folder in folders)
-        )
-        and is_odd(guard.root_of(root), name)
-    ]
-    for root, name in files:
-        snapshots[root].know_folders(name, ())
-    for root, folder in folders:
-        snapshot = snapshots[root]
-        prefix = "" if folder == "." else f"{folder}/"
-        tops = {name for name in snapshot.hidden if name.startswith(prefix)}
-        if prefix and not _is_free((), (), snapshot.hidden, snapshot.end, folder):
-            tops = {folder}
-        for top in sorted(tops):
-            below = files_below(guard.root_of(root), top, _MOST_NAMED - len(found))
-            found.update(WorkspacePath(root, name) for name in below.stamps)
-            snapshot.know_folders(top, below.stamps)
-            if below.end is not None:
-                more.append(f"more than {_MOST_NAMED:,} files below {guard.show(root, top)}")
-        found.update(
-            WorkspacePath(root, name)
-            for name, stamp in snapshot.stamps.items()
-            if stamp.size > large and name.startswith(prefix)
-        )
-    return found, more
 
 
 def unkept_state(root: Root, path: str, *, empty: bool = True) -> Revision | None:

@@ -13,17 +13,19 @@ from filepact.compression import compress, decompress, packed_size
 from filepact.domain.document import Revision, WorkspacePath, content_id
 from filepact.domain.protected import is_agent_log
 from filepact.errors import FilepactError, PathBlockedError, ReadFailedError
-from filepact.fs.watch import folder_sign, gone_among, is_later, stamp_at, stamps_at
+from filepact.fs.path_form import is_beneath
+from filepact.fs.watch import folder_sign, gone_among, is_later, is_odd, stamp_at, stamps_at
 from filepact.text.secrets import holds_private_key
-from filepact.workspace.file_snapshot import COARSE, files_below, is_racy, unkept_state
+from filepact.workspace.file_snapshot import COARSE, files_below, is_free, is_racy, unkept_state
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator
+    from collections.abc import Collection, Container, Iterable, Iterator
 
     from filepact.domain.document import RootId, SnapshotRecord
     from filepact.fs.kept_copies import KeptCopies
     from filepact.fs.root import Root
     from filepact.fs.watch import Stamp
+    from filepact.workspace.file_snapshot import FileSnapshot, Folder
     from filepact.workspace.guard import Guard
 
 __all__ = [
@@ -41,6 +43,7 @@ __all__ = [
     "kept_state",
     "made_before",
     "moved_ends",
+    "named_below",
     "packed_bytes",
     "read_state",
     "renamed_state",
@@ -51,6 +54,7 @@ __all__ = [
 ]
 
 _MOST_STAMPED: Final = 3_000  # ignored files that are known by their stamps alone
+_MOST_NAMED: Final = 20_000  # files below the folders that a call may remove
 _TRIES: Final = 3
 _LEVEL: Final = 1  # of compression: somebody waits until the files are known
 
@@ -247,6 +251,58 @@ class KnownContents(Mapping[str, bytes]):
 
     def __len__(self) -> int:
         return len(self._packed)
+
+
+def named_below(
+    snapshots: Mapping[RootId, FileSnapshot],
+    guard: Guard,
+    folders: Collection[Folder],
+    large: int,
+    files: Collection[WorkspacePath] = (),
+) -> tuple[set[WorkspacePath], list[str]]:
+    """The files below folders that no scan sees, or that are large.
+
+    Args:
+        snapshots: What is known of each root.
+        guard: The roots.
+        folders: The folders.
+        large: Most bytes of a file that is not.
+        files: Names of which it is wanted whether pipes and the like are there.
+
+    Returns:
+        They; and in words the folders in which there are too many, and what is no file.
+    """
+    found: set[WorkspacePath] = set()
+    more = [
+        f"{guard.show(root, name)} (no file)"
+        for root, snapshot in snapshots.items()
+        for name in sorted(snapshot.hidden)
+        if (
+            WorkspacePath(root, name) in files
+            or any(root == at and is_beneath(name, folder) for at, folder in folders)
+        )
+        and is_odd(guard.root_of(root), name)
+    ]
+    for root, name in files:
+        snapshots[root].know_folders(name, ())
+    for root, folder in folders:
+        snapshot = snapshots[root]
+        prefix = "" if folder == "." else f"{folder}/"
+        tops = {name for name in snapshot.hidden if name.startswith(prefix)}
+        if prefix and not is_free(snapshot.hidden, snapshot.end, folder):
+            tops = {folder}
+        for top in sorted(tops):
+            below = files_below(guard.root_of(root), top, _MOST_NAMED - len(found))
+            found.update(WorkspacePath(root, name) for name in below.stamps)
+            snapshot.know_folders(top, below.stamps)
+            if below.end is not None:
+                more.append(f"more than {_MOST_NAMED:,} files below {guard.show(root, top)}")
+        found.update(
+            WorkspacePath(root, name)
+            for name, stamp in snapshot.stamps.items()
+            if stamp.size > large and name.startswith(prefix)
+        )
+    return found, more
 
 
 def read_state(

@@ -22,7 +22,6 @@ from filepact.workspace.file_snapshot import (
     PIPE,
     FileSnapshot,
     RacyFiles,
-    named_below,
     nested_roots,
 )
 from filepact.workspace.file_states import (
@@ -37,6 +36,7 @@ from filepact.workspace.file_states import (
     kept_state,
     made_before,
     moved_ends,
+    named_below,
     packed_bytes,
     read_state,
     renamed_state,
@@ -184,9 +184,9 @@ class KnownFiles:
             for name, (was, now) in told.items():
                 yield FolderChange(WorkspacePath(root, name), was, now, made=True)
             known, there = snapshot.folders, snapshot.there
-            if known is there:
+            if known is there and not snapshot.came:
                 continue
-            for name in sorted((known.keys() | there.keys()) - told.keys()):
+            for name in sorted((known.keys() | there.keys() | snapshot.came.keys()) - told.keys()):
                 was, now = known.get(name), snapshot.folder_now(name)
                 same = was and now and same_rights(was, now)
                 if same or is_in_git(name) or has_agent_logs(name):
