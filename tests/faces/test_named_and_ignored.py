@@ -331,6 +331,24 @@ def test_folders_without_files_come_back_and_go_again(root, agent, scanned):
         assert (tools.count("Bash"), tools.count(BY_NOBODY)) == (8, 1)
 
 
+@pytest.mark.parametrize("empty", [True, False])
+def test_a_folder_that_came_back_and_that_a_person_removed_comes_only_with_what_comes_in_it(
+    root, agent, empty
+):
+    (root / "folder").mkdir(mode=0o700)
+    for name in ("one", "two"):
+        (root / "folder" / name).write_text("of the person\n")
+    agent.bash("mv folder other")
+    agent.bash(f"mkdir folder; mv other/{'*' if empty else 'one'} folder/; rmdir other || true")
+    shutil.rmtree(root / "folder")
+    given = ("--turn", "--unattended", "--root", str(root), "--state", agent.state)
+    command_line.command("undo", *given)
+    assert (root / "folder").exists() is not empty
+    assert not (root / "folder/one").exists()
+    assert empty or (root / "folder").stat().st_mode & 0o777 == 0o700
+    assert empty or (root / "folder/two").read_text() == "of the person\n"
+
+
 def tree(root: Path) -> dict[str, bytes]:
     return {
         str(one.relative_to(root)): one.read_bytes()

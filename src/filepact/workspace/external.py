@@ -229,7 +229,7 @@ class ExternalChanges:
             self.read_contents(cancelled=cancelled)
         with self._lock:
             some, complete = self._files, self._files.started and self.has_read
-            files, kept = len(some), sum(state.size > 0 for _, state in some)
+            files, kept = len([*some]), sum(state.size > 0 for _, state in some)
             return SnapshotStatus(files, kept, files - kept, some.held, some.unwatched, complete)
 
     def resnapshot(self, *, contents: bool = True) -> None:

@@ -199,9 +199,6 @@ class FileSnapshot:
         if self._watcher is not None:
             self._watcher.close()
 
-    def __contains__(self, name: str) -> bool:
-        return name in self.stamps
-
     def racy(self, name: str) -> bool:
         """Whether a file may have changed and kept its stamp."""
         return name in self._racy

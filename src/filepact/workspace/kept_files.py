@@ -123,9 +123,6 @@ class KnownFiles:
         if self.store is not None:
             self.store.close()
 
-    def __len__(self) -> int:
-        return len(self._states)
-
     def __iter__(self) -> Iterator[tuple[WorkspacePath, FileState]]:
         return iter(self._states.items())
 

@@ -19,7 +19,7 @@ from filepact.errors import NoChangeError, NotFoundError, StaleFileError
 from filepact.text.confusables import shown_name
 from filepact.values import dataclass, field, replace
 from filepact.workspace.file_snapshot import INSTEAD
-from filepact.workspace.folder_steps import turning_above
+from filepact.workspace.folder_steps import folders_above, turning_above
 from filepact.workspace.moves import whole_moves
 from filepact.workspace.rebase import Conflicts
 from filepact.workspace.receipt import not_kept, renames
@@ -540,14 +540,19 @@ class _Runs:
     def __init__(self) -> None:
         self._runs: dict[WorkspacePath, list[tuple[Revision | None, Revision | None]]] = {}
         self._made: set[WorkspacePath] = set()
+        self._back: set[WorkspacePath] = set()
 
     def note_folders(self, operation: Operation) -> None:
         """Take in the folders that an operation made for its files, before its changes."""
-        self._made |= {WorkspacePath(*one) for one in operation.directories}
+        for one in {WorkspacePath(*one) for one in operation.directories}:
+            self._made.add(one)
+            if [(x and x.is_folder, y) for x, y in self._runs.get(one, ())] == [(True, None)]:
+                self._back.add(one)
 
     def add(self, change: FileChange) -> None:
         """Take in the next change of a file."""
         known = self._runs.setdefault(change.path, [])
+        self._back.discard(change.path)
         if known and _follows(known[-1][1], change.before):
             known[-1] = (known[-1][0], change.after)
         else:
@@ -562,14 +567,18 @@ class _Runs:
 
     def steps(self, without: Collection[WorkspacePath] = ()) -> tuple[ChangeSet, ...]:
         """The change sets that take all of them back: the newest of each file, then the earlier ones."""
+        runs = {x: run for x, run in self._runs.items() if x not in without}
+        # A folder that went and came is made for what comes in it alone: then it was another who took it away.
+        come = [x for x, run in runs.items() if run[0][0] and not same_state(*run[0])]
+        stay = self._back - {x._replace(path=up) for x in come for up in folders_above(x.path)}
         back = [
             [
                 FileChange(path, after, before)
                 for before, after in reversed(known)
                 if not same_state(before, after)
             ]
-            for path, known in self._runs.items()
-            if path not in without
+            for path, known in runs.items()
+            if path not in stay
         ]
         return tuple(
             ChangeSet(tuple(sorted(filter(None, step), key=_order))).with_turns

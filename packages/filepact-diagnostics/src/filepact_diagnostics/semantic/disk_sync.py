@@ -275,7 +275,7 @@ class DiskSync:
             for path in paths:
                 sample = self._files.take(path)
                 kind: Literal["changed", "created"] = (
-                    "changed" if path.path in self._snapshot else "created"
+                    "changed" if path.path in self._snapshot.stamps else "created"
                 )
                 self._note(path, sample, again=True)
                 changes.append(
