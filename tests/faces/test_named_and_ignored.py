@@ -349,6 +349,14 @@ def test_a_folder_that_came_back_and_that_a_person_removed_comes_only_with_what_
     assert empty or (root / "folder/two").read_text() == "of the person\n"
 
 
+def test_a_command_that_names_links_which_lead_in_a_circle_is_recorded(root, agent):
+    (root / "one").symlink_to("two/in")
+    (root / "two").symlink_to("one")
+    assert not agent.bash("echo x > one || echo x > two/in || echo x > a.txt")
+    assert left_by_undo(root, agent) == {}
+    assert (root / "a.txt").read_text() == "a.txt of the person\n"
+
+
 def tree(root: Path) -> dict[str, bytes]:
     return {
         str(one.relative_to(root)): one.read_bytes()

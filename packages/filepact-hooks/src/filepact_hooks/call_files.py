@@ -97,14 +97,14 @@ class _Finding:
         self.sweeping = False
 
     def add(self, path: str, action: str) -> None:
-        """Take in an absolute name; of a link, the link and what it leads to."""
+        """Take in an absolute name; of a link, the link and what it leads to, but for a circle."""
         with suppress(ValueError):
             above, name = posixpath.split(posixpath.normpath(path))
             true = posixpath.join(look_at(above).path, name)
             inside = self._guard.inside(true)
             if inside and WorkspacePath(inside[0].path, inside[1]) in self._done:
                 return
-            if action == "write" and (leads := look_at(true).path) != true:
+            if action == "write" and true != (leads := look_at(true).path) == look_at(leads).path:
                 self.add(leads, action)
             if inside is None or len(self.files) + len(self.folders) >= _MOST_NAMES:
                 return
