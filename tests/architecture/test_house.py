@@ -11,13 +11,13 @@ from collections import defaultdict
 from tests.architecture.project import HOUSE, MODULES, WINGS, dotted, syntax
 
 MOST_MODULES = 159
-MOST_LINES = 60_567
+MOST_LINES = 60_587
 CORE = ("text", "domain", "fs", "store", "workspace")
-MOST_CORE_LINES = 51_650
+MOST_CORE_LINES = 51_670
 MOST_WING_LINES = {
     "filepact_acp": 10_450,
     "filepact_cli": 7_305,
-    "filepact_diagnostics": 15_280,
+    "filepact_diagnostics": 15_290,
     "filepact_fleet": 6_760,
     "filepact_gateway": 4_900,
     "filepact_hooks": 5_044,
