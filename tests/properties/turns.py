@@ -45,7 +45,8 @@ Not mended: an empty folder that a command moves into an ignored one stays there
 ignored one, which the same command moved away, is copied back and stays as well (2026524365); an empty folder comes back where a
 person removed it, after the command had moved it and brought it back (2026524466).  Nothing of the person is lost: the journal has it.
 Behind layers, a program goes on with a folder that a person moves or removes meanwhile: the kernel shows it still, and what the program makes of
-it is done.  The model took it for gone (2026560141, 2026560188).
+it is done.  The model took it for gone (2026560141, 2026560188).  With that mended, of seeds from 2026610000 on: 400 each behind layers, without
+them and by a guard, 294 behind layers of which the program waits 0.3 s first, and 42 that wait for a commit between the steps, none wrong.
 """
 
 from __future__ import annotations
