@@ -21,8 +21,8 @@ What was played, on 29 and 30 November 2026, while one head followed the other:
 - from 2026500000 on: 12,775 by hooks over three heads (the most on one 5,403), 8 wrong; 859 that were chosen since a person
   does much in them, 4 wrong; 955 by the other doors, 2 wrong, and 100 with kills.
 
-All of these that were filepact's fault are mended, or were the model's.  After the last mends: 538 chosen (2026600000 to 2026603331),
-1 wrong, mended since; and of seeds from 2026610000 on, 400 each behind layers, without them and by a guard, 294 behind layers
+All of these are mended, or were the model's.  After the last mends: 922 chosen ones by hooks (2026600000 to 2026605974), 1 wrong,
+mended since; and of seeds from 2026610000 on, 400 each behind layers, without them and by a guard, 294 behind layers
 of which the program waits 0.3 s first, and 42 that wait for a commit between the steps, none wrong.  20,000 without a wrong one, on
 one head, were not played.
 """
