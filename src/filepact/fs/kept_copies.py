@@ -240,8 +240,13 @@ def put_back(
 ) -> None:
     """Put a file back that was set aside; one that has another name by now is renamed.
 
-    It is at the ``place`` of `find_aside`, and has the ``other`` canonical path, if any; ``now`` is the state of the
-    file that is there, None for none.
+    Args:
+        place: Where it is, of `find_aside`.
+        root: Where it is put.
+        path: Its canonical path.
+        now: The state of the file that is there; None: there is none.
+        other: The canonical path of its other name; empty for none.
+        token: As for `Root.stage`.
 
     Raises:
         StaleFileError: Something else is there.

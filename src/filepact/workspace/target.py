@@ -423,7 +423,7 @@ def check_taken_back(target: Target, seen: KnownText, text: str) -> list[str]:
     diff = unified(earlier, seen.text, old_name=name, new_name=name)
     diff = cut_diff(diff, DIFF_IN_NOTE if told else DIFF_IN_ERROR)
     if told:
-        what = "somebody changed before you read" if changed_by == "read" else "was changed here of"
+        what = "somebody changed before you read" if changed_by == "read" else "you changed in"
         return [f"This takes back what {what} {name}:\n{diff}"]
     by = "you or another agent of your session changed" if changed_by == "own" else "was changed"
     raise StaleFileError(

@@ -34,7 +34,7 @@ __all__ = [
     "UpdateResult",
     "by_every_name",
     "changes_link",
-    "onlookers_of",
+    "dependents_on_disk",
 ]
 
 _PAST_COSTS: Final = 3
@@ -464,7 +464,7 @@ def changes_link(change: FileChange) -> bool:
     return change.before != change.after and any(one and one.is_link for one in sides)
 
 
-def onlookers_of(
+def dependents_on_disk(
     changes: ChangeSet,
     every: Collection[RootServers],
     may_see: Callable[[WorkspacePath], bool],

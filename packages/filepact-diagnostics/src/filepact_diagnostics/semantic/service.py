@@ -20,7 +20,7 @@ from filepact_diagnostics.semantic.analysis import (
     UpdateResult,
     by_every_name,
     changes_link,
-    onlookers_of,
+    dependents_on_disk,
 )
 from filepact_diagnostics.semantic.deadline import CallDeadline
 from filepact_diagnostics.semantic.later import PendingDiagnostics
@@ -162,7 +162,7 @@ class SemanticWorkspace:
                     message = _GOES
                 servers += analysis.preview(tally, deadline)
             before: FoundDiagnostics = {}
-            others, said = self._onlookers(changes, session, tally, asks=True)
+            others, said = self._dependents(changes, session, tally, asks=True)
             for one in others:
                 servers += one.look(tally, deadline, before, False)
             message = (_ON_DISK if others else said) or message
@@ -257,7 +257,7 @@ class SemanticWorkspace:
                 verified = analysis.verify(tally, deadline, told, rest=rest)
                 pending.append((analysis, verified))
                 servers += verified.servers
-            others, message = self._onlookers(changes, session, tally, asks=before is not None)
+            others, message = self._dependents(changes, session, tally, asks=before is not None)
             for one in others:
                 servers += one.look(tally, deadline, dict(before or {}), True)
             findings = tally.findings()
@@ -269,13 +269,13 @@ class SemanticWorkspace:
             return self._failed(error)
         return combine(servers, findings, self._membership(changes), message)
 
-    def _onlookers(
+    def _dependents(
         self, changes: ChangeSet, session: Session, tally: DiagnosticsSummary, *, asks: bool
     ) -> tuple[list[DependentFiles], str]:
         """Files that see a change on the disk alone, as far as they are asked about; else that they are not."""
         asks = asks and self.new_errors == "deny"
         every = self._servers.values() if self.mode != "off" else ()
-        found, whole = onlookers_of(changes, every, self._may_see(session), waits=asks)
+        found, whole = dependents_on_disk(changes, every, self._may_see(session), waits=asks)
         if not whole or (found and not asks):
             tally.miss()
         return (found, "") if asks else ([], _ON_DISK if found else "")
