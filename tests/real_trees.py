@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import shutil
 import sys
-import tarfile
 import tempfile
 from pathlib import Path
 
-from tests.fetching import PIP, fetch
+from tests.fetching import PIP, fetch, unpack
 from tests.node_programs import install
 
 __all__ = ["django", "zod"]
@@ -51,8 +50,7 @@ def django() -> Path:
             command += ["--no-binary", ":all:", "--dest", folder, "-r", str(wanted)]
             fetch(command)
             (archive,) = Path(folder).glob("*.tar.gz")
-            with tarfile.open(archive) as packed:
-                packed.extractall(folder, filter="data")
+            unpack(archive, Path(folder))
             (tree,) = (one for one in Path(folder).iterdir() if one.is_dir())
             tree.rename(place)
     return place

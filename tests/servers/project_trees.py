@@ -12,12 +12,11 @@ import re
 import shutil
 import subprocess
 import sys
-import tarfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.fetching import FetchError, fetch
+from tests.fetching import FetchError, fetch, unpack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -89,16 +88,11 @@ def _kept(name: str, endings: tuple[str, ...], bring: Callable[[Path], Path]) ->
     return found
 
 
-def _unpacked(archive: Path, folder: Path) -> None:
-    with tarfile.open(archive) as packed:
-        packed.extractall(folder, filter="data")
-
-
 def _django() -> dict[str, str]:
     def bring(folder: Path) -> Path:
         more = ["--no-deps", "--no-binary", "django", "-d", str(folder)]
         fetch([sys.executable, "-m", "pip", "download", _DJANGO, *more])
-        _unpacked(next(folder.glob("*.tar.gz")), folder)
+        unpack(next(folder.glob("*.tar.gz")), folder)
         return next(one for one in folder.iterdir() if one.is_dir())
 
     return _kept("django", (".py", "pyproject.toml"), bring)
@@ -107,7 +101,7 @@ def _django() -> dict[str, str]:
 def _zod() -> dict[str, str]:
     def bring(folder: Path) -> Path:
         fetch(["npm", "pack", _ZOD, "--silent"], cwd=folder)
-        _unpacked(next(folder.glob("*.tgz")), folder)
+        unpack(next(folder.glob("*.tgz")), folder)
         return folder / "package" / "src"
 
     sources = _kept("zod", (".ts",), bring)

