@@ -410,7 +410,12 @@ def test_an_installation_in_the_folder_of_its_user_is_started_isolated(
     for one in (
         Path(SOURCE) / "filepact",
         *WINGS,
-        *(each for top in site.getsitepackages() for each in Path(top).iterdir()),
+        *(
+            each
+            for top in map(Path, site.getsitepackages())
+            if top.is_dir()
+            for each in top.iterdir()
+        ),
     ):
         if one.suffix != ".pth" and one.name != "__pycache__" and not (mine / one.name).exists():
             (mine / one.name).symlink_to(one)

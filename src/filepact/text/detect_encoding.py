@@ -388,7 +388,7 @@ _META = late_regex(
 )
 _HTML_COMMENT = late_regex(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
 _HTML_START = late_regex(
-    rb"(?>\s|<!--.*?-->|<\?xml[^>]*>)*+<(?:!doctype[ \t\r\n]+html|html)\b",
+    rb"(?>(?:\s|<!--.*?-->|<\?xml[^>]*>)*)<(?:!doctype[ \t\r\n]+html|html)\b",
     re.IGNORECASE | re.DOTALL,
 )
 _SCRIPT = late_regex(rb"#!.*\b(?:python|ruby)")

@@ -117,8 +117,10 @@ REAL = {
 def test_a_real_servers_errors_of_a_turn_are_told_and_those_that_it_has_mended_are_not(
     tmp_path, monkeypatch, ends
 ):
-    bare = os.environ["PATH"]
-    path = [os.path.dirname(sys.executable), os.path.dirname(locate("ty")), *node_folders(), bare]
+    bare, folders = os.environ["PATH"], node_folders()
+    if ends == "ts" and not folders:
+        pytest.skip("the servers from npm are not here")
+    path = [os.path.dirname(sys.executable), os.path.dirname(locate("ty")), *folders, bare]
     monkeypatch.setenv("PATH", ":".join(path))
     folder = tmp_path / "home" / ".config" / "filepact"
     folder.mkdir(parents=True)

@@ -61,7 +61,9 @@ def test_a_server_from_npm_is_right_before_and_after_an_edit_and_a_preview(
 
 
 def test_a_compiler_of_before_version_7_is_not_taken_for_its_server(tmp_path: Path) -> None:
-    (new, _), old = node_folders(), server_folder()
+    if len(folders := node_folders()) < 2:
+        pytest.skip("the servers from npm are not here")
+    (new, _), old = folders, server_folder()
     both = f"{old}:{new}"
     for path, there in ((both, (None, "typescript-language-server")), (new, ("tsc", None))):
         programs = Programs([str(tmp_path)], {**os.environ, "PATH": f"{path}:/usr/bin:/bin"})

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["append", "drop", "put", "read"]
 
-_BLANK: Final = late_regex(r"(?:[ \t\r\n]|//[^\n]*|/\*(?:[^*]|\*(?!/))*+\*/)*+")
-_STRING: Final = late_regex(r'"(?:[^"\\\x00-\x1f]|\\.)*+"')
+# Atomic groups, since Pythons before 3.11.5 match possessive repetitions of alternatives wrongly.
+_BLANK: Final = late_regex(r"(?>(?:[ \t\r\n]|//[^\n]*|/\*(?>(?:[^*]|\*(?!/))*)\*/)*)")
+_STRING: Final = late_regex(r'"(?>(?:[^"\\\x00-\x1f]|\\.)*)"')
 _PLAIN: Final = late_regex(r"-?\d[\d.eE+-]*|true|false|null")
 _DEEPEST: Final = 100
 

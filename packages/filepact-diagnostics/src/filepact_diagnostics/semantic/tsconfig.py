@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 __all__ = ["ProjectFiles", "read_commented", "read_project_files"]
 
 _COMMENT: Final = r"//[^\n]*+|/\*(?>.*?\*/|.*)"
+# Atomic groups, since Pythons before 3.11.5 match possessive repetitions of alternatives wrongly.
 _TOKENS: Final = late_regex(
-    rf'"(?:\\.|[^"\\\n])*+"|{_COMMENT}|,(?=(?>\s|{_COMMENT})*+[}}\]])', re.DOTALL
+    rf'"(?>(?:\\.|[^"\\\n])*)"|{_COMMENT}|,(?=(?>(?:\s|{_COMMENT})*)[}}\]])', re.DOTALL
 )
 _TYPED: Final = (".ts", ".tsx", ".mts", ".cts")
 _SCRIPTS: Final = (".js", ".jsx", ".mjs", ".cjs")
