@@ -432,6 +432,7 @@ _BESIDE = ("ignored", "patch")
 """Files that the lines of a history make beside the root."""
 
 _PROTECTED = ": the file is write-protected for everybody"
+_STAYS = ": it was made there and stays"
 
 
 _TOLD = 60.0
@@ -548,9 +549,10 @@ def _taken_back(place: Place, one: History, truth: Truth, session: str) -> Wrong
         ):
             continue
         # What a person put into a folder stays there, or comes back, whatever the folder was called then.
+        # So it does where something that nobody can take back keeps the folder.
         left_above = any(
             f"the folder {_visible(at)} stays: it is not empty" in said for at in above(name)
-        )
+        ) or any(f"{_shown(x)}{_STAYS}" in said and {*above(x)} & {*above(name)} for x in names)
         is_left = entry in (truth.now.get(name), *truth.removed(name))
         if left_above and is_left and _was_persons(truth, entry):
             continue

@@ -462,6 +462,19 @@ def test_a_suspect_stays_one_until_its_owner_knows_it(caller: Caller, tree: Path
         snapshot.watcher.close()
 
 
+@NOTICES
+def test_what_is_written_by_one_name_is_seen_under_the_others(tree: Path) -> None:
+    # The kernel tells of the name alone by which a file was written.
+    (tree / "sub/other.txt").hardlink_to(tree / "a.txt")
+    with Root.open(str(tree)) as root:
+        snapshot = FileSnapshot(root, ())
+        snapshot.begin(snapshot.check(lambda: False))
+        (tree / "a.txt").write_text("something else")
+        found = snapshot.compare(snapshot.check(lambda: False), racy=False)
+        snapshot.watcher.close()
+    assert found.stamps.keys() == {"a.txt", "sub/other.txt"}
+
+
 def test_known_files_behind_the_most_that_are_looked_at_are_still_compared(tree: Path) -> None:
     with Root.open(str(tree)) as root:
         snapshot = FileSnapshot(root, (), most=2)

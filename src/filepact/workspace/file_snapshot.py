@@ -449,7 +449,10 @@ class FileSnapshot:
 
     def _rechecked(self, names: Iterable[str]) -> dict[str, Stamp | None]:
         """The suspect files among these; the others are in doubt no more."""
-        stamps = stamps_at(self._root, sorted(names))
+        stamps = stamps_at(self._root, sorted(names), linked := set[int]())
+        if linked:  # Only the name by which a file is written is touched.
+            others = [x for x, one in self.stamps.items() if one.inode in linked]
+            stamps |= stamps_at(self._root, sorted(others))
         gone = gone_among(self._root, (name for name, stamp in stamps.items() if stamp is None))
         found: dict[str, Stamp | None] = {}
         for name, stamp in stamps.items():
