@@ -571,7 +571,7 @@ def _taken_back(place: Place, one: History, truth: Truth, session: str) -> Wrong
         if any(entry == truth.now.get(one) for one in others) and _was_persons(truth, entry):
             continue
         # What somebody did to it while the command ran is put down to that, and goes.
-        if entry and any(truth.goes_back_with(one, wanted[0], entry) for one in others):
+        if entry and any(truth.goes_back_with(one, x, entry) for one in others for x in wanted):
             continue
         # What was written through a protection stays under it, until a person lifts that.
         protected = f"{_shown(name)}{_PROTECTED}" in said
