@@ -276,17 +276,23 @@ def files_behind(root: Root, skip: Collection[str], *, after: str = "", most: in
 
 def stamp_at(root: Root, path: str, *, folder: bool = False) -> Stamp | None:
     """The stamp of one file or link, or of a folder; None where there is none, or behind a link."""
-    return stamps_at(root, (path,), folders=folder)[path]
+    return stamps_at(root, (path,), stat.S_ISDIR if folder else _is_file)[path]
+
+
+def _is_file(mode: int) -> bool:
+    return stat.S_ISREG(mode) or stat.S_ISLNK(mode)
 
 
 def stamps_at(
-    root: Root, paths: Iterable[str], linked: set[int] | None = None, *, folders: bool = False
+    root: Root,
+    paths: Iterable[str],
+    wanted: Callable[[int], bool] = _is_file,
+    linked: set[int] | None = None,
 ) -> dict[str, Stamp | None]:
-    """Stamps of many files and links, or of folders: each folder is opened once if its entries follow each other.
+    """Stamps of many files: each folder is opened once if its files follow each other.
 
     `linked` gets the inodes of those that have other names (hard links).
     """
-    kinds = (stat.S_IFDIR,) if folders else (stat.S_IFREG, stat.S_IFLNK)
     found: dict[str, Stamp | None] = {}
     for above, some in groupby(paths, dirname):
         names = [*some]
@@ -299,7 +305,7 @@ def stamps_at(
             name = path.rpartition("/")[2]
             with suppress(OSError):
                 status = os.stat(name, dir_fd=folder, follow_symlinks=False)
-                if stat.S_IFMT(status.st_mode) in kinds and root.spelling.of(folder, name) == name:
+                if wanted(status.st_mode) and root.spelling.of(folder, name) == name:
                     found[path] = _stamp(status)
                     if status.st_nlink > 1 and linked is not None:
                         linked.add(status.st_ino)

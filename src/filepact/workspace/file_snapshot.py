@@ -449,7 +449,7 @@ class FileSnapshot:
 
     def _rechecked(self, names: Iterable[str]) -> dict[str, Stamp | None]:
         """The suspect files among these; the others are in doubt no more."""
-        stamps = stamps_at(self._root, sorted(names), linked := set[int]())
+        stamps = stamps_at(self._root, sorted(names), linked=(linked := set[int]()))
         if linked:  # Only the name by which a file is written is touched.
             others = [x for x, one in self.stamps.items() if one.inode in linked]
             stamps |= stamps_at(self._root, sorted(others))
