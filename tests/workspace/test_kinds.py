@@ -289,6 +289,26 @@ def test_empty_folders_that_come_within_others_go_back_with_them(
         assert tree(root) == now
 
 
+@pytest.mark.parametrize("other", ["file", "link"])
+def test_empty_folders_go_back_with_a_folder_that_has_changed_names_with_something_else(
+    root: Path, workspace: Workspace, other: str
+) -> None:
+    (root / "folder/empty/in it").mkdir(parents=True)
+    put(root / "other", other)
+    workspace.external.resnapshot()
+    was = tree(root)
+    (root / "other").rename(root / "aside")
+    (root / "folder").rename(root / "other")
+    (root / "aside").rename(root / "folder")
+    now = tree(root)
+    workspace.external.detect(AGENT, tool="bash")
+    for _ in range(2):
+        workspace.undo(PERSON)
+        assert tree(root) == was
+        workspace.redo(PERSON)
+        assert tree(root) == now
+
+
 def test_folders_of_ordinary_rights_that_get_another_name_keep_their_times(
     root: Path, workspace: Workspace
 ) -> None:

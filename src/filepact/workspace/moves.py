@@ -111,7 +111,7 @@ def moves_of(changes: ChangeSet) -> tuple[Move, ...]:
     homes = {
         _home(old.path): _home(new.path) for old, new in whole if basename(old.path.path) == ".git"
     }
-    rest = [one for one in changes.changes if one.path not in ends]
+    rest = [x for x in changes.changes if x.path not in ends and not _is_below(x.path, turning)]
     folders = _folders(rest, pairs, homes)
     for old, new in whole:
         # One that lies in another folder which is moved goes along.
