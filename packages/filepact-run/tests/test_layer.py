@@ -18,6 +18,7 @@ from filepact_run.layer_reader import LayerRecord
 from filepact_run.overlay import layer_entries
 from filepact_run.run_folder import RunFolder
 from tests.domain.steering import PACKAGE
+from tests.kinds import tree
 from tests.unprivileged import unprivileged
 
 if TYPE_CHECKING:
@@ -273,6 +274,33 @@ def test_a_folder_that_was_made_anew_has_only_what_the_layer_has(layered: Layere
     assert receipt.status == "applied"
     assert [one.name for one in (layered.root / "d").iterdir()] == ["b.txt"]
     assert (layered.root / "d" / "b.txt").read_text() == "new\n"
+
+
+@pytest.mark.parametrize("kind", ["file", "link", "folder"])
+def test_in_a_folder_that_was_made_anew_another_may_be_replaced_as_well(
+    layered: Layered, kind: str
+) -> None:
+    (layered.root / "d/deep/er").mkdir(parents=True)
+    for name in ("d/a.txt", "d/deep/b.txt", "d/deep/er/c.txt"):
+        (layered.root / name).write_text("old\n")
+    was = tree(layered.root)
+    layered.begin()
+    layered.put(
+        "d/deep/new" if kind == "folder" else "d/deep" if kind == "file" else "d/x", "new\n"
+    )
+    if kind == "link":
+        os.symlink("x", upper(layered, "d/deep"))
+    for name in ("d", "d/deep") if kind == "folder" else ("d",):
+        os.setxattr(upper(layered, name), "user.overlay.opaque", b"y")
+    (receipt,) = layered.commit().receipts
+    assert receipt.status == "applied"
+    names = sorted(
+        path.relative_to(layered.root / "d").as_posix() for path in layered.root.glob("d/**/*")
+    )
+    assert names == {"file": ["deep"], "link": ["deep", "x"], "folder": ["deep", "deep/new"]}[kind]
+    assert layered.workspace is not None
+    layered.workspace.undo(PERSON)
+    assert tree(layered.root) == was
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root has attributes that a layer does not show")

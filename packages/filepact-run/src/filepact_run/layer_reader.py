@@ -14,6 +14,7 @@ from filepact.fs.root import Root
 from filepact.fs.walk import TreeReader
 from filepact.fs.watch import stamp_at
 from filepact.values import dataclass, field, replace
+from filepact.workspace.folder_steps import folders_above
 from filepact_run.overlay import TOP, folder_in, is_copy, layer_entries
 
 if TYPE_CHECKING:
@@ -135,6 +136,7 @@ class LayerReader:
         self._full: set[str] = set()
         self._replaced: set[str] = set()
         self._missing: set[str] = set()
+        self._emptied: set[str] = set()
 
     def read(self) -> None:
         for entry in layer_entries(self._layer.upper, self._skip):
@@ -320,7 +322,10 @@ class LayerReader:
             self._found.changes.append(FileChange(where, before, None))
 
     def _remove_inside(self, path: str) -> None:
-        """Everything below a folder of the root that the layer does not have."""
+        """Everything below a folder of the root that the layer does not have, unless one above it told of that."""
+        if not self._emptied.isdisjoint(folders_above(path)):
+            return
+        self._emptied.add(path)
         folders: list[str] = []
         record = self._found.record
         # Of what was removed before, all that is there now is somebody else's.
