@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -557,6 +558,28 @@ def test_a_folder_that_a_person_makes_in_place_of_a_file_while_they_are_asked_is
     agents.tell("PostToolUse", "Bash", command="make", more={"duration_ms": 5})
     assert agents.log()[0] == ("Bash", {"made"})
     assert {one[0] for one in agents.log()[1:]} == {BY_NOBODY}
+
+
+@pytest.mark.parametrize("kind", ["file", "link", "pipe"])
+def test_a_folder_that_a_person_replaces_by_something_else_while_they_are_asked_went_by_them(
+    agents, kind
+):
+    folder = agents.root / "folder"
+    folder.mkdir()
+    (folder / "old.txt").write_text("old\n")
+    agents.ask("Bash", command="make")
+    shutil.rmtree(folder)
+    if kind == "file":
+        agents.write("folder", "mine\n")
+    else:
+        os.symlink("a.txt", folder) if kind == "link" else os.mkfifo(folder)
+    agents.now = agents.write("made.txt", "by the command\n") + TICK + 5_000_000 - 1
+    agents.tell("PostToolUse", "Bash", command="make", more={"duration_ms": 5})
+    assert ("Bash", {"made.txt"}) in agents.log()
+    with agents.workspace() as workspace:
+        workspace.undo_selected(PERSON, Selection(turn=NEWEST))
+    assert {one.name for one in agents.root.iterdir()} == {"a.txt", "folder"}
+    assert not folder.is_dir()
 
 
 def test_where_nothing_else_can_go_back_a_refusal_names_all_and_offers_no_part(agents):

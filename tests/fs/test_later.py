@@ -47,6 +47,24 @@ def test_of_a_file_that_is_there_its_own_times_count_and_not_those_of_its_folder
     assert is_later(root, "src/gone.py", None, since)
 
 
+@pytest.mark.parametrize("kind", ["file", "link", "folder"])
+def test_what_is_there_in_the_place_of_a_folder_tells_when_that_had_gone(
+    grounds: Grounds, root: Root, kind: str
+) -> None:
+    place = grounds.root / "was"
+    if kind == "link":
+        place.symlink_to("nowhere")
+    else:
+        place.mkdir() if kind == "folder" else place.write_text("file\n")
+    since = place.lstat().st_ctime_ns
+    while grounds.root.stat().st_ctime_ns <= since:
+        (grounds.root / "new").write_text("x")
+        (grounds.root / "new").unlink()
+    for gone in ("was", "was/gone.py", "was/deep/gone.py"):
+        assert not is_later(root, gone, None, since)
+        assert is_later(root, gone, None, since - 1)
+
+
 @pytest.mark.parametrize("since", [ALWAYS, NEVER])
 @pytest.mark.parametrize(
     ("moved", "sure", "later"),

@@ -322,7 +322,7 @@ def is_later(
     stood: Collection[str] = (),
     sure: bool = True,
 ) -> bool:
-    """Whether a file has become what it is after a moment; if it is gone, whether the nearest folder that is there has.
+    """Whether a file has become what it is after a moment; if it is gone, whether what is there of its path has.
 
     One that came with a folder has its old times: any folder above it counts then, but for those that stood there before
     and may have other names or rights since; who is not sure counts none in which a name came or went last, since it may
@@ -333,8 +333,9 @@ def is_later(
     names = path.split("/")
     above = ["/".join(names[:end]) or "." for end in range(len(names) - bool(stood), -1, -1)]
     # Most are not there, which is told sooner than by opening what they lie in.
-    there = (one for one in above if one not in stood and root.glance(one))
-    found = (stamp_at(root, one, folder=True) for one in there)
+    there = (one for one in above if one not in stood and root.glance(one) is not None)
+    # What has come in the place of a folder has come after that had gone.
+    found = (stamps_at(root, (one,), stat.S_ISDIR if stamp else stat.S_IFMT)[one] for one in there)
     times = (one[2:4] for one in found if one)
     doubts = bool(stood) and not sure
     later = (now > since and not (doubts and now == modified) for modified, now in times)
