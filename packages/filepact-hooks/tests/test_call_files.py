@@ -81,3 +81,26 @@ def test_arguments_that_are_text_within_others_are_read_and_those_for_files_are_
 def test_of_very_many_names_some_are_told(told):
     files = told("Bash", command="rm " + " ".join(f"f{number}" for number in range(1_200)))[0]
     assert len(files) == 1_000
+
+
+@pytest.mark.parametrize(
+    "tool",
+    # Each may be open for minutes, in which a person saves.
+    [
+        *("LSP", "StructuredOutput", "TeamCreate", "SendUserMessage", "ScheduleWakeup", "Sleep"),
+        *("codebase_investigator", "complete_task", "update_topic", "lsp", "lsp_diagnostics"),
+        *("request_user_input", "request_permissions", "wait", "ask_question", "stop_powershell"),
+        *("AskQuestion", "SwitchMode", "CreatePlan", "Await", "todo_write"),
+    ],
+)
+def test_what_asks_waits_plans_or_looks_changes_no_file(tool):
+    given = {"filePath": "a.txt", "question": "Shall I write b.txt?", "seconds": 60}
+    call = read_tool_call(tool, given)
+    assert not call.open_ended
+    assert {one.action for one in call.uses} <= {"read"}
+
+
+def test_what_watches_a_program_is_a_command():
+    call = read_tool_call("Monitor", {"command": "./watch > out.log", "description": "errors"})
+    assert call.deed == "run"
+    assert call.commands == ("./watch > out.log",)

@@ -133,7 +133,8 @@ NO_CALL: Final = ToolCall("", "nothing")
 _TOOLS: Final[Mapping[str, Deed]] = {
     **dict.fromkeys(
         words(
-            "read read_file read_many_files view view_image notebookread read_text_file readfile show_file"
+            "read read_file read_many_files view view_image notebookread read_text_file readfile show_file "
+            "lsp lsp_hover lsp_diagnostics"
         ),
         "read",
     ),
@@ -155,7 +156,7 @@ _TOOLS: Final[Mapping[str, Deed]] = {
     **dict.fromkeys(
         words(
             "bash shell exec_command run_shell_command local_shell powershell write_stdin write_bash "
-            "run_terminal_cmd terminal"
+            "run_terminal_cmd terminal monitor"
         ),
         "run",
     ),
@@ -165,7 +166,10 @@ _TOOLS: Final[Mapping[str, Deed]] = {
             "web_search google_web_search askuserquestion ask_user question exitplanmode exit_plan_mode "
             "enterplanmode enter_plan_mode plan_exit plan_enter skill activate_skill slashcommand toolsearch "
             "bashoutput taskoutput killshell killbash read_bash stop_bash list_bash taskstop taskcreate taskget "
-            "tasklist taskupdate sendmessage report_intent invalid think wait_agent spawn_agent send_input close_agent"
+            "tasklist taskupdate sendmessage report_intent invalid think wait_agent spawn_agent send_input close_agent "
+            "request_user_input request_permissions askquestion ask_question todo_write switchmode createplan "
+            "structuredoutput complete_task codebase_investigator update_topic teamcreate teamdelete wait await sleep "
+            "pushnotification sendusermessage schedulewakeup stop_powershell"
         ),
         "nothing",
     ),
