@@ -67,6 +67,34 @@ def test_what_steers_git_is_recorded_by_itself_and_what_git_does_is_not(folder: 
     assert b"evil" not in (folder.root / ".git/config").read_bytes()
 
 
+@pytest.mark.parametrize(
+    ("seen", "name"),
+    [
+        ("printf 'data/\\n' > .gitignore", "c.local"),
+        ("git add -f c.local; printf 'data/\\n' > .gitignore", "c.local"),
+        ("printf '*.local\\n' > .gitignore", "data/base"),
+        ("mv c.local c; echo new > n", "c"),
+        ("mv data seen; echo new > n", "seen/base"),
+    ],
+)
+def test_what_was_ignored_and_is_looked_at_by_now_comes_back_if_it_is_changed_or_removed(
+    folder: Folder, seen: str, name: str
+) -> None:
+    folder.shell("git init -q; printf 'data/\n*.local\n' > .gitignore; mkdir data")
+    folder.shell("echo base > data/base; echo mine > c.local")
+    with folder.guard():
+        folder.shell(seen)
+        folder.wait_for(1)
+        before = (folder.root / name).read_bytes()
+        folder.shell(f"echo more >> {name}; rm -f n")
+        folder.wait_for(2)
+        folder.shell(f"rm {name}")
+        later = folder.wait_for(3)[:2]
+    undone = folder.run("undo", "--unattended", *(one["id"] for one in later))
+    assert undone["left"] == []
+    assert (folder.root / name).read_bytes() == before
+
+
 def test_that_files_are_still_being_read_is_told(
     folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -124,10 +124,10 @@ class ChangeRecorder:
         Raises:
             PathBlockedError: The root is no longer there.
         """
-        read = False
         while self._news != "stopped":
-            if not read:
-                read = self._external.read_contents(cancelled=lambda: self._has_news(stop))
+            # What only came to be looked at, as by a change of ignore files, has to be read as well.
+            if not self._external.has_read:
+                self._external.read_contents(cancelled=lambda: self._has_news(stop))
             if self._news == "quiet":
                 sleeps = self.is_watched and not self._unrecorded
                 self._news = self._external.wait(stop, None if sleeps else self._every)
