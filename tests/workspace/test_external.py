@@ -712,6 +712,39 @@ def test_what_was_changed_before_a_turn_is_the_persons_however_late_it_is_looked
     assert watched.detect(session) == ChangeList()
 
 
+def test_what_is_changed_right_after_a_turn_has_begun_is_later_by_its_stamp(root, outside):
+    """Where no notice tells of it, the stamp alone says whose it is; clocks of stamps go in steps."""
+    for number in range(20):
+        outside.resnapshot()
+        outside.mark()
+        (root / f"{number}.txt").touch()
+        assert (root / f"{number}.txt").stat().st_ctime_ns > outside._files.marks[-1]
+
+
+def test_what_a_turn_makes_while_everything_is_looked_at_anew_is_its_own(
+    root, outside, session, monkeypatch
+):
+    """The file is made after the notices were read, and before it is scanned."""
+    outside.resnapshot()
+    watcher = outside._files._snapshots[outside._guard.roots[0].path].watcher
+    for number in range(2):
+        watcher._last = float("-inf")  # the last time was long ago
+        made, scanned = root / f"{number}.txt", observe.scan
+
+        def scan_late(*given, made=made, scanned=scanned, **more):
+            made.write_text("the agent's\n")
+            return scanned(*given, **more)
+
+        outside.mark()
+        with monkeypatch.context() as patched:
+            patched.setattr(observe, "scan", scan_late)
+            outside.resnapshot()
+        assert made.exists()
+        looked = outside.detect(session)
+        found = {one.path.path for each in looked.operations for one in each.changes.changes}
+        assert made.name in found
+
+
 def test_a_turn_takes_back_only_what_it_did_when_it_began_before_anybody_looked(
     root, workspace, watched, session
 ):
@@ -765,6 +798,9 @@ def test_a_turn_that_begins_before_the_files_are_known_is_seen_without_contents(
     looked = outside.detect(session)
     assert looked.operation is None
     assert set(looked.unkept) == {"b.txt", "new.txt"}
+    # Nobody knows how large they were, if they were there at all.
+    assert {one.before.unread_size for one in looked.lost.changes.changes} == {None}
+    assert "bytes" not in looked.lost.note
     assert code_of(lambda: workspace.undo(PERSON, looked.lost.id, dry_run=False)) == "NOT_FOUND"
     assert outside.detect(session) == ChangeList()
     (root / "b.txt").write_text("three\n")

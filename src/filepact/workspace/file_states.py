@@ -529,4 +529,6 @@ def unread(state: FileState | None) -> Revision | None:
     if state.stamp is None:
         return Revision.unread("reported", 0o600)
     sign = " ".join(map(str, state.stamp))
-    return Revision.unread(sign, state.stamp.permissions, state.stamp.size)
+    # Of what somebody has changed before anybody looked, it is not known.
+    size = state.stamp.size if state.stamp.inode else None
+    return Revision.unread(sign, state.stamp.permissions, size)

@@ -42,6 +42,7 @@ from filepact.workspace.file_states import (
     renamed_state,
     standing,
     turned_in,
+    unread,
 )
 from filepact.workspace.folder_steps import FolderChange, folder_at, folders_above, same_rights
 
@@ -254,8 +255,9 @@ class KnownFiles:
 
     def shown(self, path: WorkspacePath) -> str:
         """A file with its size, if that is known, in a sentence."""
-        state, name = self._states.get(path), self._guard.show(path.root, path.path)
-        return f"{name} ({state.stamp.size:,} bytes)" if state and state.stamp else name
+        state, name = unread(self._states.get(path)), self._guard.show(path.root, path.path)
+        size = state and state.unread_size
+        return name if size is None else f"{name} ({size:,} bytes)"
 
     def doubt(self, path: WorkspacePath) -> None:
         """Suspect a file the next time, whatever has happened to it."""
@@ -356,8 +358,9 @@ class KnownFiles:
 
         From any thread, within milliseconds; several marks wait for as many of these.
         """
-        marked = [snapshot.watcher.mark() for snapshot in self._snapshots.values()]
-        self.marks.append(time.time_ns() if all(marked) else moment())
+        for snapshot in self._snapshots.values():
+            snapshot.watcher.mark()
+        self.marks.append(moment())
 
     def begin(
         self, cancelled: Callable[[], bool], *, anew: bool

@@ -209,7 +209,11 @@ class RootWatcher:
             early=(before.names | (frozenset() if kept else again.names)) & names
             if known
             else None,
-            late=(after.names | (again.names if kept else frozenset())) & names if known else None,
+            # So is what was touched while everything was looked at.
+            late=(after.names | self._again.names | (again.names if kept else frozenset()))
+            & found.names
+            if known
+            else None,
         )
 
     def _result(

@@ -19,6 +19,17 @@ def wait_for(rig, count):
     raise AssertionError(said)
 
 
+def learned(rig):
+    """Wait until it is known what is there, after which a command is attended to: no prompt waits for that."""
+    call = {"toolCallId": "0", "title": "true", "kind": "execute", "rawInput": {"command": "true"}}
+    options = [{"optionId": "y", "name": "Yes", "kind": "allow_once"}]
+    given = {"sessionId": "s1", "toolCall": call, "options": options}
+    asked = rig.agent.ask("session/request_permission", given)
+    question = rig.editor.request("session/request_permission")
+    rig.editor.answer(question, {"outcome": {"outcome": "selected", "optionId": "y"}})
+    rig.agent.answer_to(asked)
+
+
 def end(rig, prompt):
     rig.agent.answer(prompt, {"stopReason": "end_turn"})
     rig.editor.next()
@@ -29,6 +40,7 @@ def test_what_is_written_in_a_turn_is_seen_and_undone_and_the_persons_own_is_not
         (rig.work / "a.txt").write_text("one\n")
         rig.introduce()
         rig.open()
+        learned(rig)
         prompt = rig.prompt(words="tidy the texts")
         assert rig.write("door.txt", "x\n")["result"] == {}
         (rig.work / "a.txt").write_text("two\n")
@@ -106,6 +118,7 @@ def test_what_steers_git_is_seen_in_a_turn_and_is_noted(tmp_path):
         subprocess.run(["git", "init", "-q", rig.work], check=True)
         rig.introduce()
         rig.open()
+        learned(rig)
         prompt = rig.prompt()
         hook = rig.work / ".git/hooks/pre-push"
         hook.write_text("evil\n")
