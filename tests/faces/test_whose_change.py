@@ -1021,6 +1021,17 @@ def test_what_a_background_command_has_written_when_the_turn_ends_goes_back_with
 
 
 @LINUX
+def test_what_a_background_command_writes_by_one_name_of_a_file_is_its_own_by_all_names(agents):
+    (agents.root / "other.txt").hardlink_to(agents.root / "a.txt")
+    with begun(agents, command="(sleep 2; echo x >> a.txt; npm run dev) &") as call, program():
+        agents.tell("PostToolUse", "Bash", **call)
+        (agents.root / "a.txt").write_text("more\n")
+        (agents.root / "mine.txt").hardlink_to(agents.root / "a.txt")
+        agents.tell("Stop")
+    assert agents.log()[1:] == [("Bash", {"a.txt", "other.txt"}), (BY_NOBODY, {"mine.txt"})]
+
+
+@LINUX
 @pytest.mark.parametrize("ends", ["PostToolUse", "killed"])
 def test_what_two_calls_name_is_not_that_ones_which_only_goes_on_in_the_background(agents, ends):
     with begun(agents, command="(sleep 2; echo x > a.txt; npm run dev) &") as call, program():

@@ -917,9 +917,9 @@ def test_a_turn_looks_at_nothing_that_was_not_touched(root, outside, session, mo
     looked_at = []
     find = watch.stamps_at
 
-    def stamps_at(root, names, *wanted):
+    def stamps_at(root, names, *wanted, **more):
         looked_at.extend(names := [*names])
-        return find(root, names, *wanted)
+        return find(root, names, *wanted, **more)
 
     for module in (watch, file_snapshot):
         monkeypatch.setattr(module, "stamps_at", stamps_at)

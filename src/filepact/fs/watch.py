@@ -286,7 +286,7 @@ def _is_file(mode: int) -> bool:
 def stamps_at(
     root: Root,
     paths: Iterable[str],
-    wanted: Callable[[int], bool] = _is_file,
+    wanted: Callable[[int], object] = _is_file,
     linked: set[int] | None = None,
 ) -> dict[str, Stamp | None]:
     """Stamps of many files: each folder is opened once if its files follow each other.

@@ -28,6 +28,7 @@ from filepact.workspace.file_states import (
     KnownContents,
     KnownFileLimits,
     SnapshotStatus,
+    by_any_name,
     either_end,
     stamps_of,
     unread,
@@ -309,8 +310,7 @@ class ExternalChanges:
             state = self._files.get(path)
         if state is None or state.stamp is None:
             return None
-        data = None if state.packed is None else decompress(state.packed)
-        return state.stamp, state.revision, data
+        return state.stamp, state.revision, state.packed and decompress(state.packed)
 
     def known_folder(self, path: WorkspacePath) -> Revision | None:
         return self._files.folders.get(path.root, {}).get(path.path)
@@ -344,7 +344,7 @@ class ExternalChanges:
                 return ChangeList()
             some = self._files.differences(span, ignored=bool(session.agent))
             wanted = wanted if session.agent else either_end(wanted, self._files.ends)
-            differing = (one for one in some if wanted(one[0]))
+            differing = by_any_name(some, wanted, self._files.get)
             folders = self._files.folder_differences(span, made=bool(session.agent))
             alone = (one for one in folders if wanted(one.path))
             found = self._find(session, tool, differing, alone, wanted, span, approved=approved)

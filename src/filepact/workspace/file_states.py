@@ -37,6 +37,7 @@ __all__ = [
     "KnownFileLimits",
     "SnapshotStatus",
     "SnapshotStore",
+    "by_any_name",
     "either_end",
     "free_among",
     "keep_copy",
@@ -493,6 +494,19 @@ def either_end(
 ) -> Callable[[WorkspacePath], bool]:
     """Tell whether a file is wanted, by its own name or the other one that it had; those may be filled in meanwhile."""
     return lambda path: wanted(path) or (path in ends and wanted(ends[path]))
+
+
+def by_any_name(
+    some: Iterable[tuple[WorkspacePath, Stamp | None]],
+    wanted: Callable[[WorkspacePath], bool],
+    known: Callable[[WorkspacePath], FileState | None],
+) -> Iterator[tuple[WorkspacePath, Stamp | None]]:
+    """Of files that differ, those that are wanted, with the other names (hard links) of what was written in its place."""
+    some = [*some]
+    states = ((path, stamp, known(path)) for path, stamp in some if stamp)
+    held = {path: now for path, now, old in states if old and old.stamp and old.stamp[0] == now[0]}
+    written = {held.get(path) for path, _ in some if wanted(path)} - {None}
+    yield from (one for one in some if wanted(one[0]) or held.get(one[0]) in written)
 
 
 def free_among(
