@@ -722,6 +722,41 @@ def test_what_came_past_the_doors_is_named_in_the_log_and_can_be_undone(cli: Com
     assert cli.json("undo", "--unattended", looked.lost.id, code=1)["error"]["code"] == "NOT_FOUND"
 
 
+@pytest.mark.parametrize("now", ["src/app.py", "src", "nowhere", "/etc/hosts"])
+@pytest.mark.parametrize("name", ["link", "./src/../link"])
+def test_a_link_that_is_named_is_meant_itself_where_something_was_done_to_it(
+    cli: CommandLine, now: str, name: str
+) -> None:
+    (cli.root / "link").symlink_to("before")
+    text = (cli.root / "src/app.py").read_bytes()
+    with open_workspace([str(cli.root)], state_dir=str(cli.state)) as workspace:
+        workspace.external.snapshot()
+        (cli.root / "src/app.py").write_text("other\n")
+        (cli.root / "link").unlink()
+        (cli.root / "link").symlink_to(now)
+        workspace.external.detect(Session("s", Actor("agent", "robot", "9")))
+    assert "1 file changed" not in cli("log", name).out
+    assert cli("undo", "--unattended", name).code == 0
+    assert os.readlink(cli.root / "link") == "before"
+    assert (cli.root / "src/app.py").read_bytes() != text
+    assert cli("redo", "--unattended", name).code == 0
+    assert os.readlink(cli.root / "link") == now
+    cli("undo", "--unattended", "src/app.py")
+    assert (cli.root / "src/app.py").read_bytes() == text
+
+
+def test_by_a_link_to_which_nothing_was_done_what_it_leads_to_is_meant(cli: CommandLine) -> None:
+    (cli.root / "link").symlink_to("src/app.py")
+    text = (cli.root / "src/app.py").read_bytes()
+    with open_workspace([str(cli.root)], state_dir=str(cli.state)) as workspace:
+        workspace.external.snapshot()
+        (cli.root / "src/app.py").write_text("other\n")
+        workspace.external.detect(Session("s", Actor("agent", "robot", "9")))
+    assert "1 file changed" in cli("log", "link").out
+    assert cli("undo", "--unattended", "link").code == 0
+    assert (cli.root / "src/app.py").read_bytes() == text
+
+
 @pytest.mark.parametrize(
     ("words", "named", "tool"),
     [

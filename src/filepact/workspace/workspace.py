@@ -521,13 +521,15 @@ class Workspace:
         return operations_on(self._store, roots, relative, limit, before_seq)
 
     def named(self, path: str) -> tuple[RootId, str]:
-        """The name of what is there, or was: one in escapes, as lists show it, is understood for both."""
-        location = self.guard.find(path, "list")
-        root, name = location.root.path, location.place.path
-        if location.place.kind == "missing" and "\\" in name:
-            some = (one for one in (name, *meanings(name)))
-            name = next((x for x in some if operations_on(self._store, (root,), x, 1, None)), name)
-        return root, name
+        """The name as it was typed, in escapes as lists show it, or that to which it leads: on which was done something last."""
+        own = self.guard.find(path, "list", follow=False)
+        names = [own.lookup.relative, own.place.path]
+        with suppress(FilepactError):
+            names.append(self.guard.find(path, "list").place.path)
+        if own.place.kind == "missing" and "\\" in own.place.path:
+            names += meanings(own.place.path)
+        last = {one: operations_on(self._store, (own.root.path,), one, 1, None) for one in names}
+        return own.root.path, max(last, key=lambda one: last[one][0].seq if last[one] else 0)
 
     def turns(self, limit: int | None = 20, since: float | None = None) -> Turns:
         """Operations by turn, or by session where no turn is known; see `turns_on`."""

@@ -157,7 +157,7 @@ def _operation_named(workspace: Workspace, word: str) -> str | None:
 
 def _place_named(workspace: Workspace, word: str) -> tuple[RootId, str]:
     path = here(workspace, word)
-    there = workspace.guard.find(path, "list").place.kind != "missing"
+    there = workspace.guard.find(path, "list", follow=False).place.kind != "missing"
     if not there and not workspace.log(path=path, limit=1):
         raise NotFoundError(
             f"there is no operation or file {word!r}",
