@@ -382,11 +382,8 @@ def read_whole(
         data = _read(descriptor, before.st_size, limit, path)
         after = os.fstat(descriptor)
         # A file that changed between the two looks may have been read half old, half new.
-        if (
-            len(data) == after.st_size == before.st_size
-            and after.st_mtime_ns == before.st_mtime_ns
-            and after.st_ctime_ns == before.st_ctime_ns
-        ):
+        times = [(one.st_mtime_ns, one.st_ctime_ns) for one in (before, after)]
+        if len(data) == after.st_size == before.st_size and times[0] == times[1]:
             return FileContents(
                 data,
                 stat.S_IMODE(after.st_mode),

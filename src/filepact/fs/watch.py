@@ -410,9 +410,8 @@ def _opens(root: Root, folder: str) -> bool:
 
 
 def _stamp(status: os.stat_result) -> Stamp:
-    return Stamp(
-        status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_mode
-    )
+    times = status.st_mtime_ns, status.st_ctime_ns
+    return Stamp(status.st_ino, status.st_size, *times, status.st_mode)
 
 
 def folder_sign(root: Root, path: str) -> str:

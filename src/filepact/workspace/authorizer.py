@@ -73,11 +73,8 @@ class SessionPermissions:
         from filepact.text.glob import compile_filter  # noqa: PLC0415 - few rules ask
 
         for one in self._found:
-            if (
-                rule in one.rules
-                and one.root == path.root
-                and compile_filter(one.pattern)(path.path)
-            ):
+            same = rule in one.rules and one.root == path.root
+            if same and compile_filter(one.pattern)(path.path):
                 self.used[one.id] = one
                 return True
         return False

@@ -130,50 +130,27 @@ class ToolCall:
 NO_CALL: Final = ToolCall("", "nothing")
 
 
-_TOOLS: Final[Mapping[str, Deed]] = {
-    **dict.fromkeys(
-        words(
-            "read read_file read_many_files view view_image notebookread read_text_file readfile show_file "
-            "lsp lsp_hover lsp_diagnostics"
-        ),
-        "read",
-    ),
-    **dict.fromkeys(
-        words("ls list list_directory list_dir listdir glob find_files file_search"), "list"
-    ),
-    **dict.fromkeys(
-        words("grep grep_search grep_files search_file_content rg codesearch search"), "search"
-    ),
-    **dict.fromkeys(
-        words(
-            "write write_file create create_file edit edit_file multiedit multi_edit replace str_replace "
-            "str_replace_editor insert notebookedit search_replace"
-        ),
-        "write",
-    ),
-    **dict.fromkeys(words("delete delete_file"), "delete"),
-    **dict.fromkeys(words("apply_patch patch applypatch"), "patch"),
-    **dict.fromkeys(
-        words(
-            "bash shell exec_command run_shell_command local_shell powershell write_stdin write_bash "
-            "run_terminal_cmd terminal monitor"
-        ),
-        "run",
-    ),
-    **dict.fromkeys(
-        words(
-            "task agent todowrite todoread todo write_todos update_todo update_plan webfetch web_fetch websearch "
-            "web_search google_web_search askuserquestion ask_user question exitplanmode exit_plan_mode "
-            "enterplanmode enter_plan_mode plan_exit plan_enter skill activate_skill slashcommand toolsearch "
-            "bashoutput taskoutput killshell killbash read_bash stop_bash list_bash taskstop taskcreate taskget "
-            "tasklist taskupdate sendmessage report_intent invalid think wait_agent spawn_agent send_input close_agent "
-            "request_user_input request_permissions askquestion ask_question todo_write switchmode createplan "
-            "structuredoutput complete_task codebase_investigator update_topic teamcreate teamdelete wait await sleep "
-            "pushnotification sendusermessage schedulewakeup stop_powershell"
-        ),
-        "nothing",
-    ),
+_NAMES: Final[Mapping[Deed, str]] = {
+    "read": "read read_file read_many_files view view_image notebookread read_text_file readfile show_file "
+    "lsp lsp_hover lsp_diagnostics",
+    "list": "ls list list_directory list_dir listdir glob find_files file_search",
+    "search": "grep grep_search grep_files search_file_content rg codesearch search",
+    "write": "write write_file create create_file edit edit_file multiedit multi_edit replace str_replace "
+    "str_replace_editor insert notebookedit search_replace",
+    "delete": "delete delete_file",
+    "patch": "apply_patch patch applypatch",
+    "run": "bash shell exec_command run_shell_command local_shell powershell write_stdin write_bash "
+    "run_terminal_cmd terminal monitor",
+    "nothing": "task agent todowrite todoread todo write_todos update_todo update_plan webfetch web_fetch websearch "
+    "web_search google_web_search askuserquestion ask_user question exitplanmode exit_plan_mode "
+    "enterplanmode enter_plan_mode plan_exit plan_enter skill activate_skill slashcommand toolsearch "
+    "bashoutput taskoutput killshell killbash read_bash stop_bash list_bash taskstop taskcreate taskget "
+    "tasklist taskupdate sendmessage report_intent invalid think wait_agent spawn_agent send_input close_agent "
+    "request_user_input request_permissions askquestion ask_question todo_write switchmode createplan "
+    "structuredoutput complete_task codebase_investigator update_topic teamcreate teamdelete wait await sleep "
+    "pushnotification sendusermessage schedulewakeup stop_powershell",
 }
+_TOOLS: Final = {name: deed for deed, names in _NAMES.items() for name in names.split()}
 """What tools of agents' programs do, by their names in small letters."""
 
 _OWN: Final = late_regex(

@@ -174,12 +174,8 @@ class LayerCommitter:
         waiting |= {path for path in found.states if self._writer.show(path) in found.left}
         for path, state in found.states.items():
             if path not in waiting:
-                if (
-                    state is not None
-                    and not state.is_folder
-                    and not record.unchanged(path, state)
-                    and state.content not in found.written
-                ):
+                known = state is None or state.is_folder or record.unchanged(path, state)
+                if state is not None and not known and state.content not in found.written:
                     keep(state.content, found.contents[state.content])
                 record.states[path] = state
         record.waiting = waiting

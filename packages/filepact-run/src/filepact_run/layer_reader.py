@@ -183,9 +183,7 @@ class LayerReader:
         if dirname(entry.path) in self._replaced:
             self._replaced.add(entry.path)  # What lies below is new as well.
         elif dirname(entry.path) in self._missing:
-            self._missing.add(
-                entry.path
-            )  # So is nothing in the root below a folder that it has not.
+            self._missing.add(entry.path)  # So is nothing below a folder that the root has not.
         else:
             lower = self._root.place(entry.path, follow=False, known=True).kind
             if lower == "missing":
@@ -241,13 +239,11 @@ class LayerReader:
             stamp = stamp_at(self._root, path.path, folder=True)
             before = now if stamp is not None and stamp.changed <= self._began else before
         if before is None:
-            if (
-                after != now
-            ):  # Nobody can tell whether the program has changed it, or somebody else.
+            # Where they differ, nobody can tell whether the program has changed it, or somebody else.
+            if after != now:
                 said = f"stay {now.mode & 0o7777:o}, and are not changed to {after.mode & 0o7777:o}"
-                self._found.notes.append(
-                    f"{self._show(path.path)}/: the permissions of this folder {said}"
-                )
+                shown = self._show(path.path)
+                self._found.notes.append(f"{shown}/: the permissions of this folder {said}")
         elif before != (after := _with_attributes(after, before, owner=True)):
             self._found.changes.append(FileChange(path, before, after))
         elif self._is_old(after):
