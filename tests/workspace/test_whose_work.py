@@ -142,6 +142,28 @@ def test_a_restore_leaves_what_others_did_and_names_it(workspace: Workspace, roo
     assert sorted(path.name for path in root.iterdir()) == ["a", "mine", "new", "own", "x.py"]
 
 
+def test_what_was_undone_or_redone_since_and_stays_is_named(
+    workspace: Workspace, root: Path
+) -> None:
+    made = ("taken back", "brought back", "both")
+    ids = [write(workspace, ROBOT, name, "1\n").operation for name in made]
+    workspace.undo(ADA, ids[1])
+    workspace.checkpoint("start")
+    workspace.undo(ADA, ids[0])
+    workspace.redo(ADA, ids[1])
+    workspace.undo(ADA, ids[2])
+    workspace.redo(ADA, ids[2])
+    write(workspace, ROBOT, "newer", "1\n")
+    done = workspace.restore(ADA, "start")
+    assert not (root / "newer").exists()
+    said = "Left as it is, a person's own: brought back, taken back."
+    assert done.notes[:2] == (said, "`--all` takes these back too.")
+    assert said in refused(lambda: workspace.restore(ADA, "start")).hint
+    everything = workspace.undo_selected(ADA, Selection(checkpoint="start", everybody=True))
+    assert not any("Left" in one for one in everything.notes)
+    assert sorted(os.listdir(root)) == ["both", "taken back"]
+
+
 def test_with_paths_what_is_left_elsewhere_is_not_named(workspace: Workspace, root: Path) -> None:
     (root / "a").write_text("a\n")
     workspace.checkpoint("start")

@@ -336,15 +336,15 @@ def _candidates(
 def left_by(
     store: JournalStore, roots: Sequence[RootId], selection: Selection, chosen: Sequence[Operation]
 ) -> list[Operation]:
-    """Operations in the selected time that are in force and stay, since nobody named them; newest first."""
+    """Operations in the selected time that are in force and stay, since nobody named them, undos of what is older included."""
     if not selection.by_time:
         return []
     named, after = {one.id for one in chosen}, selection.place_in(store, roots)
+    done = [one for one in _since(store, frozenset(roots), selection.since, after) if one.was_done]
     return [
         one
-        for one in _since(store, frozenset(roots), selection.since, after)
+        for one in effective(store, done)
         if one.id not in named
-        and _stands(one)
         and (
             not selection.places
             or any(is_in(path, at) for path in one.changes.paths for at in selection.places)
