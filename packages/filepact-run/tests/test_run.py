@@ -54,6 +54,20 @@ def test_what_a_program_changes_is_one_operation_that_can_be_undone(place: Place
     assert place.state() == before
 
 
+def test_a_file_that_a_second_run_makes_is_not_told_of_as_one_that_came_back(place: Place) -> None:
+    for _ in range(2):
+        done = place.run("echo x > a; echo y > b")
+        assert (place.state(), done.returncode) == ({"a": "x\n", "b": "y\n"}, 0)
+        assert "made anew" not in done.stdout + done.stderr
+        place.undo()
+    # What comes back, all or in part, is told of.
+    for words in (("a",), ()):
+        for kept in (place.root.parent / "state/removed").iterdir():
+            os.utime(kept, ns=(1, 1))
+        assert "made anew" in place.command("redo", "--unattended", *words).stdout
+        place.undo()
+
+
 def test_what_a_person_writes_meanwhile_is_kept_and_stays_when_the_program_is_undone(
     place: Place,
 ) -> None:

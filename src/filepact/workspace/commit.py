@@ -384,7 +384,7 @@ class Committer:
         how: Staging,
     ) -> _Part:
         root, path, after = self._root_of(change.path.root), change.path.path, change.after
-        had = after.attributes if after is not None and change.before is None else None
+        had = after.attributes if handing.brings_back and after and not change.before else None
         kept = ""
         if had and had.modified and after and not (file_of(change) or after.is_link):
             named = self._state.path, change.path, after.content

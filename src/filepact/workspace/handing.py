@@ -137,6 +137,7 @@ class FileNames:
         self._files: dict[WorkspacePath, tuple[FileChange, str]] = {}
         self._written: list[tuple[FileChange, str, StagedChange]] = []
         self._others: dict[str, str] = {}
+        self.brings_back = operation.kind != "change" or operation.tool == "redo"
         self._coming = Counter(map(file_of, operation.changes.changes))
         paths = {*operation.changes.paths}
         for path, (source, alike) in handed_on(operation.changes.changes).items():

@@ -127,9 +127,8 @@ class UndoChange:
         """This plan without some files; of a redo, a new change, so that the undo stays in force."""
         if self.kind != "redo" or not left:
             return self.without(left)
-        return replace(
-            self.without(left), kind="change", target="", summary=f"{self.summary}, in part"
-        )
+        said = f"{self.summary}, in part"
+        return replace(self.without(left), kind="change", target="", tool="redo", summary=said)
 
     def without(self, left: Collection[WorkspacePath]) -> UndoChange:
         """This plan without some files."""
