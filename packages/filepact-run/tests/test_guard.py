@@ -476,6 +476,9 @@ def test_what_a_guard_does_not_look_at_is_said_at_its_start_and_by_every_command
     for words in (("doctor",), ("log",), ("undo", "--unattended", made["id"])):
         assert "3 files are not watched" in folder.run_here(*words, "--root", str(folder.root))
     assert (folder.root / "0001").read_text() == "one\n"
+    detached = folder.run_here("guard", str(folder.root), "--detach")
+    folder.run_here("guard", str(folder.root), "--stop")
+    assert " ".join(b"".join(said).decode().split()) in " ".join(detached.split())
 
 
 @pytest.mark.slow

@@ -145,7 +145,8 @@ def _run(
             state |= {"files": recorder.begin(), "watched": recorder.is_watched, "ready": True}
             state |= {"read": recorder.has_read, "unwatched": workspace.external.unwatched}
             lock.tell(json.dumps(state))
-            _say(screen, _begun(state))
+            known = count(state["files"], "file")
+            _say(screen, f"Guarding {root}: {known} known. Ctrl-C ends it.\n{_limits(state)}")
             recorder.run(read_end)
     finally:
         lock.release()
@@ -153,17 +154,17 @@ def _run(
     return CommandAnswer(plain(f"Guarded {root}: {made} recorded.\n"), _told(state))
 
 
-def _begun(state: dict[str, Any]) -> str:
-    said = f"Guarding {state['root']}: {count(state['files'], 'file')} known. Ctrl-C ends it.\n"
-    said += _NOT_GUARDED
-    if not state["read"]:
+def _limits(state: dict[str, Any]) -> str:
+    """What a guard that has begun does not record, or finds late."""
+    said = _NOT_GUARDED
+    if not state.get("read", True):
         said += _READING
-    if state["unwatched"]:
+    if state.get("unwatched"):
         said += (
             f"{unwatched_said(state['unwatched'])}; {_SCANNED}. "
             "`[recording]` `files` in the settings raises the limit.\n"
         )
-    elif not state["watched"]:
+    elif not state.get("watched", True):
         said += (
             "The system cannot watch so many folders, or others write to this file system, so "
             f"{_SCANNED} (fs.inotify.max_user_watches raises the limit).\n"
@@ -214,9 +215,8 @@ def _detach(arguments: Namespace, context: CommandContext, lock: GuardLock) -> C
         process.stdout.close()
     process.returncode = 0  # It is not waited for: it outlives this process.
     more = "" if known["ready"] else " It still looks around."
-    said = f"Guarding {root}, as process {known['pid']}.{more}\n{_NOT_GUARDED}"
-    if known["ready"] and not known.get("read", True):
-        said += _READING
+    said = f"Guarding {root}, as process {known['pid']}.{more}\n"
+    said += _limits(known) if known["ready"] else _NOT_GUARDED
     return CommandAnswer(
         (TerminalText(said, "good"), TerminalText("`filepact guard --stop` ends it.\n", "dim")),
         _told(known),
