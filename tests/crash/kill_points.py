@@ -78,8 +78,14 @@ def manage(workspace: Workspace, **sent: str) -> None:
 
 
 def turn(workspace: Workspace) -> None:
-    """A program makes a folder of a file, a link of another and of the link, and a file of a folder."""
+    """A program makes a folder of a file, a link of another and of the link, and a file of a folder.
+
+    It also moves a repository, and puts a link to it in its place.
+    """
     root = Path(workspace.guard.roots[0].path)
+    (root / "repo/.git/refs").mkdir(parents=True)
+    (root / "repo/.git/HEAD").write_text("ref: refs/heads/main\n")
+    (root / "repo/r.txt").write_text("r\n")
     workspace.external.resnapshot()
     for name in ("a.txt", "b.txt", "link"):
         (root / name).unlink()
@@ -89,6 +95,8 @@ def turn(workspace: Workspace) -> None:
     (root / "link").symlink_to("elsewhere")
     shutil.rmtree(root / "sub")
     (root / "sub").write_text("sub\n")
+    (root / "repo").rename(root / "moved")
+    (root / "repo").symlink_to("moved")
     workspace.external.detect(SESSION)
 
 

@@ -540,6 +540,49 @@ def test_what_lies_deep_in_a_folder_that_a_link_takes_the_place_of_is_moved_by_i
     assert sorted(one.name for one in agents.root.iterdir()) == ["a.txt", "old"]
 
 
+def test_a_repository_that_a_link_takes_the_place_of_goes_back_with_what_was_committed_since(
+    agents,
+):
+    repository = agents.root / "old/.git"
+    (repository / "objects").mkdir(parents=True)
+    (repository / "config").write_text("[core]\n")
+    (repository / "HEAD").write_text("ref: refs/heads/main\n")
+    (agents.root / "old/mine.txt").write_text("mine\n")
+    agents.tell("PreToolUse", "Bash", command="mv old new; ln -s new old")
+    (agents.root / "old").rename(agents.root / "new")
+    (agents.root / "old").symlink_to("new")
+    agents.tell("PostToolUse", "Bash", command="mv old new; ln -s new old")
+    (agents.root / "new/.git/objects/new").write_text("committed since\n")
+    for link in (False, True, False):
+        with agents.workspace() as workspace:
+            if link:
+                workspace.redo(PERSON)
+            else:
+                workspace.undo_selected(PERSON, Selection(turn=NEWEST))
+        names = {"old", "new"} if link else {"old"}
+        assert {one.name for one in agents.root.iterdir()} == {"a.txt", *names}
+        assert (agents.root / "old").is_symlink() == link
+        assert (agents.root / "old/.git/objects/new").exists()
+        assert (agents.root / "old/mine.txt").read_text() == "mine\n"
+
+
+def test_a_file_that_became_a_name_of_another_goes_back_before_that_is_written_in_place(agents):
+    other = agents.root / "other.txt"
+    other.write_text("of the other\n")
+    words = "ln -f a.txt other.txt; echo more >> a.txt"
+    agents.tell("PreToolUse", "Bash", command=words)
+    other.unlink()
+    other.hardlink_to(agents.root / "a.txt")
+    agents.tell("PostToolUse", "Bash", command=words)
+    before = other.read_text()
+    agents.tell("PreToolUse", "Bash", "t2", command=words)
+    (agents.root / "a.txt").write_text("more\n")
+    agents.tell("PostToolUse", "Bash", "t2", command=words)
+    with agents.workspace() as workspace:
+        workspace.undo_selected(PERSON, Selection(turn=NEWEST))
+    assert (other.read_text(), (agents.root / "a.txt").read_text()) == ("of the other\n", before)
+
+
 def test_what_a_person_renames_while_they_are_asked_is_renamed_by_them(agents):
     agents.ask("Bash", command="make")
     (agents.root / "a.txt").rename(agents.root / "mine.txt")

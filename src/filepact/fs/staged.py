@@ -113,6 +113,7 @@ class StagedChange:
             settled or closed.
         folder: Descriptor of the folder, where it is held; ``file``: the old file, where it is.
         retains: Whether the old file has a name until then, so that it comes back without room.
+        writes_over: Whether the file itself is written, so that its other names (hard links) show that as well.
         place: Where the file is kept once it is removed, or was kept until it came back, as of `removed_place`; empty for nowhere.
         notes: What a person should know, as far as it goes.
     """
@@ -129,6 +130,7 @@ class StagedChange:
         self.lent = False
         self.file: OpenFile | None = None
         self.retains = True
+        self.writes_over = False
         self.place = ""
         self.notes: tuple[str, ...] = ()
         self._ours = ours
@@ -327,9 +329,8 @@ class StagedOverwrite(_OfOld):
             kept = put_aside(parent, self.temp, self.name)
             if self._is_ours(parent, self.name):
                 self.retains = False
-                self.notes += (
-                    f"another program saved the file at the same moment; its text is in {kept}",
-                )
+                told = f"another program saved the file at the same moment; its text is in {kept}"
+                self.notes += (told,)
                 return
             raise saved_twice(self.shown, kept) from None
         if self._new_aside(parent):
@@ -339,12 +340,7 @@ class StagedOverwrite(_OfOld):
     def _write_over(self, parent: int, how: Overwrite) -> None:
         """Write the new text over the old one in the same file; what was prepared stays until it is settled."""
         self.notes = write_over(
-            parent,
-            self.name,
-            how.data,
-            expected=self._expected,
-            after=how.after,
-            shown=self.shown,
+            parent, self.name, how.data, expected=self._expected, after=how.after, shown=self.shown
         )
         self.notes += (f"{IN_PLACE}: {how.why}",)
         self._aside, self.retains = None, False
@@ -489,7 +485,7 @@ def replace(  # noqa: PLR0913 - what there is to be said of one change
         if not joined and not same_owner(parent, name, ours, expected, after):
             joined = NOT_OURS
         held = data.data if isinstance(data, StagedContent) else data
-        staged.in_place = Overwrite(after, held, joined)
+        staged.in_place, staged.writes_over = Overwrite(after, held, joined), bool(joined)
     return staged
 
 

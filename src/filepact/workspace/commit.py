@@ -173,21 +173,21 @@ class Committer:
         try:
             folders.make()
             self._stage_all(*given, lambda path: path not in moves.paths)
-            mark = self._mark(begun, parts, moves, folders, always=bool(handing))
+            mark = self._mark(begun, parts, moves, folders, always=bool(handing or moves.late))
             published = self.publish(begun, contents)
             if copied := moves.do():
                 self._stage_all(*given, copied.__contains__)
             few = len(parts) <= _FEW
             turned = False
-            for part in sorted(parts, key=lambda one: one.change.after is not None):
+            for part in sorted(parts, key=_turn_of):
                 if part.change.after is not None and not turned:
-                    folders.turn()
+                    moves.turn()
                     turned = True
                 part.staged.holds = few
                 part.root.apply(part.staged)
                 part.applied = True
             if not turned:
-                folders.turn()
+                moves.turn()
             if mark is not None:
                 if handing:
                     self._sync([*parts, mark])
@@ -517,7 +517,7 @@ class Committer:
         done = [part for part in parts if part.applied]
         for number, part in enumerate(reversed(done), start=len(operation.changes.changes) + 1):
             if part.change.after is None:
-                folders.turn_back()
+                kept += moves.turn_back()
             try:
                 if part.staged.retains:
                     part.root.take_back(part.staged)
@@ -590,3 +590,8 @@ def _refuse_protected(change: FileChange) -> None:
         from filepact.fs.in_place import write_protected  # noqa: PLC0415 - nearly never
 
         raise write_protected(change.path.path)
+
+
+def _turn_of(part: _Part) -> tuple[bool, bool]:
+    """When it is applied: what goes first, and last what is written in its place, which its other names show as well."""
+    return part.change.after is not None, part.staged.writes_over

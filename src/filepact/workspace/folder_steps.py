@@ -156,14 +156,14 @@ class FolderSteps:
             StaleFileError: One holds something that the operation does not know of.
             WriteFailedError: The system refused.
         """
-        for path in filter(self._turns, self._going):
+        for path in self._turned(self._going):
             if not self._root_of(path.root).remove_directory(path.path):
                 raise StaleFileError(
                     f"{path.path}: holds something that was put there meanwhile",
                     hint="Nothing was changed. Look into the folder, and move what is wanted elsewhere.",
                     path=path.path,
                 )
-        for path in filter(self._turns, self._coming):
+        for path in self._turned(self._coming):
             self._make(path, self._coming[path])
 
     def turn_back(self) -> None:
@@ -171,20 +171,19 @@ class FolderSteps:
 
         What cannot be undone is found when the files that went are to come back.
         """
-        for path in filter(self._turns, reversed(self._coming)):
+        for path in reversed(self._turned(self._coming)):
             with suppress(FilepactError):
                 self._root_of(path.root).remove_directory(path.path)
-        for path in filter(self._turns, reversed(self._going)):
+        for path in reversed(self._turned(self._going)):
             with suppress(FilepactError):
                 self._make(path, self._going[path])
 
     def take_back(self) -> None:
         """Undo what was done of `make`, as far as the folders are empty."""
         self.turn_back()
-        for path in reversed(self._new):
-            if path in self._named:
-                with suppress(FilepactError):
-                    self._root_of(path.root).remove_directory(path.path)
+        for path in (one for one in reversed(self._new) if one in self._named):
+            with suppress(FilepactError):
+                self._root_of(path.root).remove_directory(path.path)
         for path, (before, _) in self._staying.items():
             if _bits(before) is not None:
                 self._give(path, before)
@@ -206,9 +205,8 @@ class FolderSteps:
             if self._turns(path) or path in self.moved:
                 continue
             with suppress(FilepactError):
-                if root.place(path.path, known=True).kind != "directory" or root.remove_directory(
-                    path.path
-                ):
+                there = root.place(path.path, known=True).kind == "directory"
+                if not there or root.remove_directory(path.path):
                     continue
             stay.append(path)
             if self._opens and _is_shut(self._going[path]):
@@ -230,11 +228,14 @@ class FolderSteps:
 
     def complete(self) -> None:
         """Do what a crash may have left undone once all files had come and gone."""
-        for path in filter(self._turns, self._coming):
+        for path in self._turned(self._coming):
             with suppress(FilepactError):
                 self._make(path, self._coming[path])
         self._new = [path for path in self._coming if path in self._named]
         self.settle()
+
+    def _turned(self, folders: Iterable[WorkspacePath]) -> list[WorkspacePath]:
+        return [one for one in folders if self._turns(one) and one not in self.moved]
 
     def _turns(self, path: WorkspacePath) -> bool:
         return path in self._turning or turning_above(path, self._turning) is not None

@@ -130,7 +130,7 @@ def moves_of(changes: ChangeSet) -> tuple[Move, ...]:
 
 
 class MoveSteps:
-    """The moves of an operation, which are done before everything else of it.
+    """The moves of an operation, which are done before everything else of it, but for those into a folder that turns.
 
     Args:
         changes: The changes of the operation.
@@ -140,6 +140,7 @@ class MoveSteps:
     Attributes:
         paths: The names that change by moves.
         first: The first entry that is moved; None for none.
+        late: Moves into a folder for which a file or link makes way.
     """
 
     def __init__(
@@ -148,6 +149,8 @@ class MoveSteps:
         self._root_of = root_of
         self._folders = folders
         self._moves = moves_of(changes)
+        turning = {one.path for one in changes.changes if one.turns} if self._moves else set()
+        self.late = [one for one in self._moves if _is_below(one.target, turning)]
         self._done: list[Move] = []
         self._whole = {one.path for pair in whole_moves(changes.changes) for one in pair}
         self.first = self._moves[0].source if self._moves else None
@@ -163,11 +166,24 @@ class MoveSteps:
         Raises:
             FilepactError: One cannot be done; the others can be taken back.
         """
-        whole = self._do_all(self._moves)
+        whole = self._do_all(one for one in self._moves if one not in self.late)
         if whole:
             self._folders.moved = self.paths - _paths(whole) | self._whole
             self._folders.make()
         return _paths(self._do_all(each for one in whole for each in one.apart))
+
+    def turn(self) -> None:
+        """Turn folders, as `FolderSteps.turn` has it, and move into those that have come."""
+        self._folders.turn()
+        self._do_all(self.late)
+
+    def turn_back(self) -> list[FileChange]:
+        """Undo what was done of `turn`; as `take_back`."""
+        late = [one for one in reversed(self._done) if one in self.late]
+        self._done = [one for one in self._done if one not in late]
+        kept = self._give_back(late)
+        self._folders.turn_back()
+        return kept
 
     def _do_all(self, moves: Iterable[Move]) -> list[Move]:
         left: list[Move] = []
@@ -180,14 +196,17 @@ class MoveSteps:
 
     def take_back(self) -> list[FileChange]:
         """Give everything its former name again; the changes of which that cannot be done."""
+        done, self._done = self._done[::-1], []
+        return self._give_back(done)
+
+    def _give_back(self, done: Iterable[Move]) -> list[FileChange]:
         kept: list[FileChange] = []
-        for one in reversed(self._done):
+        for one in done:
             try:
                 back = rename(self._root_of(one.source.root), one, back=True)
             except FilepactError:
                 back = False
             kept += [] if back else one.changes
-        self._done.clear()
         return kept
 
     def take_back_after_crash(self) -> None:

@@ -45,7 +45,7 @@ from filepact.values import dataclass, replace
 from filepact.workspace.documents import DocumentCache
 from filepact.workspace.folder_steps import same_rights, turning_above
 from filepact.workspace.journal import changed_since
-from filepact.workspace.moves import fit_whole, lost_repositories, same_entries
+from filepact.workspace.moves import fit_whole, lost_repositories, same_entries, whole_moves
 from filepact.workspace.receipt import not_kept, renames, states
 
 if TYPE_CHECKING:
@@ -196,12 +196,13 @@ class Rebase:
         found: Conflicts = {}
         more: list[FileChange] = []
         going = {one.path for one in changes.changes if one.after is None}
+        whole = {old.path for old, _ in whole_moves(changes.changes)}
         for path, change in turning.items():
             if change.before is None or not change.before.is_folder:
                 continue
             root = self._guard.root_of(path.root)
-            every = TreeReader(root, path.path, allow=lambda _path, _folder: True, ignore=False)
-            with every as entries:
+            apart = frozenset(one.path for one in whole if one.root == path.root)
+            with TreeReader(root, path.path, allow=_outside(apart), ignore=False) as entries:
                 for entry in entries:
                     inside = WorkspacePath(path.root, entry.path)
                     if inside in going:
@@ -296,6 +297,10 @@ class Rebase:
             state = location.root.folder_state(path.path) or Revision.folder(location.place.mode)
             return Document(path, b"", state)
         return self._documents.merged(location, limit=LARGEST).shown
+
+
+def _outside(folders: Collection[str]) -> Callable[[str, bool], bool]:
+    return lambda path, _is_folder: path not in folders
 
 
 def fit(
