@@ -183,6 +183,27 @@ def test_a_repository_whose_folder_became_a_link_is_told(root, agent):
     assert ".git" in agent.run("mv .git ../old && ln -s ../old .git")["systemMessage"]
 
 
+@pytest.mark.parametrize("name", ["sub", "sub/inner", "."])
+def test_a_hook_of_a_repository_that_the_same_command_moves_is_told_and_taken_back_after_that(
+    root, tmp_path, agent, name
+):
+    (root / name).mkdir(parents=True, exist_ok=True)
+    sh(root / name, "git init -q; echo mine > .git/hooks/pre-push; echo text > f")
+    agent.run("true")
+    before = state(root)
+    moves = "mkdir n; mv .git n/" if name == "." else "mv sub n"
+    there = "n" if name == "." else name.replace("sub", "n")
+    told = agent.run(f"{moves}; echo evil > {there}/.git/hooks/pre-push")["systemMessage"]
+    inner, move = sorted(by_agent(root, tmp_path), key=lambda one: one.seq)
+    assert told.index(move.id) < told.index(inner.id)
+    assert move.was_unasked
+    assert inner.was_unasked
+    for one in (move, inner):
+        undo(root, tmp_path, one)
+    assert state(root) == before
+    assert (root / name / ".git/HEAD").exists()
+
+
 ORDINARY = [
     "git status && git log && git stash list",
     "git config user.name other && git config pull.rebase true",
@@ -391,6 +412,34 @@ def test_what_nobody_was_asked_about_is_taken_back_and_waits(root, tmp_path, pro
     assert heard.startswith(f"filepact: Proposal {waits.id} was approved by ")
     assert heard.endswith("applied.")
     assert proposing.run("true") == {}
+
+
+@pytest.mark.parametrize("hook", [False, True], ids=["moved", "moved, with a new hook"])
+@pytest.mark.parametrize(
+    ("moves", "there"),
+    [
+        ("mv sub n", "n/.git"),
+        ("mv sub/.git sub/git", "sub/git"),
+        ("mv .git git2", "git2"),
+        ("mkdir n; mv .git n", "n/.git"),
+    ],
+)
+def test_a_moved_repository_is_taken_back_whole_where_that_is_wanted(
+    root, proposing, moves, there, hook
+):
+    (root / "sub").mkdir()
+    for one in (root, root / "sub"):
+        sh(one, "git init -q; echo mine > .git/hooks/pre-push; echo text > f")
+    proposing.run("true")
+    before = state(root)
+    evil = f"; echo evil > {there}/hooks/pre-push" if hook else ""
+    told = proposing.run(moves + evil)["systemMessage"]
+    assert ".git" in told
+    assert "could not" not in told
+    assert "records nothing" not in told
+    assert state(root) == before
+    assert (root / ".git/HEAD").exists()
+    assert (root / "sub/.git/HEAD").exists()
 
 
 def known(answer: dict[str, Any], name: str = "PostToolUse") -> str:

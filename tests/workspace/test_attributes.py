@@ -671,17 +671,74 @@ def test_a_moved_repository_that_cannot_go_back_is_left_whole_and_named(
         assert not (root / "there").exists()
 
 
+def entries(root: Path) -> dict[str, tuple[int, bytes]]:
+    """All that lies in a folder, what is Git's own as well: modes and bytes."""
+    return {
+        str(one.relative_to(root)): (
+            one.lstat().st_mode,
+            one.read_bytes() if one.is_file() else b"",
+        )
+        for one in root.rglob("*")
+    }
+
+
 @pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
-def test_of_a_repository_that_alone_is_moved_out_of_its_folder_what_steers_git_is_recorded(
-    root: Path, workspace: Workspace
+@pytest.mark.parametrize("where", ["box", "."])
+@pytest.mark.parametrize(
+    "moves",
+    [
+        "mv {box} there; repo=there",
+        "mv {box}/.git {box}/git; repo={box}; git=git",
+        "mkdir there; mv {box}/.git there/.git; repo=there",
+    ],
+)
+@pytest.mark.parametrize(
+    "change",
+    [
+        "",
+        "echo evil > $git/hooks/pre-push",
+        "echo evil > $git/hooks/post-merge; chmod +x $git/hooks/post-merge",
+        "rm $git/hooks/pre-push",
+        "chmod +x $git/hooks/pre-push",
+        "mv $git/hooks/pre-push $git/hooks/post-merge; echo x > $git/info/exclude",
+        "git --git-dir=$git config core.fsmonitor evil",
+        "git --git-dir=$git config user.name somebody; echo two >> f; echo new > new",
+    ],
+)
+def test_what_steers_git_is_no_part_of_a_repository_that_is_moved_in_the_same_call(
+    root: Path, workspace: Workspace, where: str, moves: str, change: str
 ) -> None:
-    (root / "box").mkdir()
-    (root / "box" / "f").write_text("text")
-    subprocess.run(["git", "init", "-q", root / "box"], check=True)
+    """It goes back after that, and nothing is torn apart."""
+    if where == "." and moves.startswith("mv {box} "):
+        pytest.skip("the folder in use is not moved")
+    box = root / where
+    box.mkdir(exist_ok=True)
+    (box / "f").write_text("one\n")
+    git = ["git", "-c", "user.name=n", "-c", "user.email=e@x", "-C", box]
+    for words in (["init", "-q"], ["add", "f"], ["commit", "-qm", "first"]):
+        subprocess.run([*git, *words], check=True)
+    (box / ".git/hooks/pre-push").write_text("mine\n")
     workspace.external.resnapshot()
-    (root / "elsewhere").mkdir()
-    past_the_doors(lambda _: (root / "box/.git").rename(root / "elsewhere/.git"))(workspace, root)
-    assert "box/.git/config" in {one.path.path for one in workspace.log()[0].changes.changes}
+    before = entries(root)
+    script = f"set -e; git=.git; {moves.format(box=where)}; cd $repo; {change or 'true'}"
+    subprocess.run(["sh", "-c", script], cwd=root, check=True)
+    after = entries(root)
+    found = workspace.external.detect(AGENT)
+    assert found.lost is None
+    done = [one for one in (found.operation, found.inner) if one]
+    assert len(done) == 1 + bool(change)
+    if change:
+        with pytest.raises(StaleFileError) as caught:
+            workspace.undo_selected(PERSON, Selection(ids=tuple(one.id for one in done)))
+        order = [caught.value.hint.index(one.id) for one in done]
+        assert order == sorted(order)
+        assert entries(root) == after
+    for one in done:
+        assert not workspace.undo(PERSON, one.id).left
+    assert entries(root) == before
+    for _ in done:
+        workspace.redo(PERSON)
+    assert entries(root) == after
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")

@@ -38,10 +38,6 @@ NEVER_LIFTED: Final = frozenset({"own files", "temporary files of filepact"})
 _SOME_ROOT = "/\ue000"
 
 
-def _as_it_is(path: str) -> str:
-    return path
-
-
 @dataclass(frozen=True, slots=True)
 class PatternFolders:
     """The folders at which absolute patterns start.
@@ -52,7 +48,7 @@ class PatternFolders:
     """
 
     home: str | None = None
-    true_path: Callable[[str], str] = _as_it_is
+    true_path: Callable[[str], str] = str
 
 
 NOWHERE: Final = PatternFolders()

@@ -344,13 +344,10 @@ class AuditFile:
                 end += len(line)
                 if line.endswith(b"\n") and (seq < first or follows(line, seq, last)):
                     seq, last = seq + 1, digest(line)
-        if end and not self._ends_line(size):
+        if end and os.pread(self._descriptor, 1, size - 1) != b"\n":
             self._put(b"\n", size)
             size += 1
         return _Head(seq, last, first, size)
-
-    def _ends_line(self, size: int) -> bool:
-        return os.pread(self._descriptor, 1, size - 1) == b"\n"
 
     def _in_next_file(self, head: _Head, mend: Mend) -> _Head:
         """This end of the log, in the next file: its file is full."""

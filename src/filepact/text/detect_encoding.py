@@ -310,10 +310,6 @@ def _borne_out(data: bytes, codec: str, origin: Origin, *, complete: bool) -> st
     return _read(data, codec, complete=complete)
 
 
-def _has_controls(data: bytes) -> bool:
-    return _controls(data) > len(data) // 100
-
-
 def _controls(data: bytes) -> int:
     return len(data) - len(data.translate(None, _CONTROLS))
 
@@ -326,7 +322,7 @@ def _few_controls(data: bytes) -> bool:
 
 
 def _is_binary(data: bytes) -> bool:
-    return not _few_controls(data) if b"\0" in data else _has_controls(data)
+    return not _few_controls(data) if b"\0" in data else _controls(data) > len(data) // 100
 
 
 def _recognise_wide(data: bytes, *, complete: bool) -> tuple[str, Encoding] | None:

@@ -254,7 +254,9 @@ class _Writer:
             elif line[0] == "+":
                 added.append(line[1:])
             else:
-                as_is = self.as_is and not self._appends(start)
+                # Lines without context go below a last line that lacks its end.
+                below = not self._hunk.old and start == len(self._target.lines)
+                as_is = self.as_is and not (below and self._target.open_end)
                 new = "".join(added) if as_is else self._adapted(start, at, added)
                 if new != "".join(self._target.lines[start:at]):
                     yield start, at, new
@@ -281,10 +283,6 @@ class _Writer:
         sides, every = ("".join(put), "".join(old), "".join(new)), None if told else False
         runs = tuple((start, end, len(split_lines(text))) for start, end, text in changes)
         return RequestMatch(offsets[at], offsets[last], *sides, every=every, runs=runs)
-
-    def _appends(self, start: int) -> bool:
-        """Whether lines without context go below a last line that lacks its end."""
-        return not self._hunk.old and start == len(self._target.lines) and self._target.open_end
 
     def _adapted(self, start: int, end: int, added: list[str]) -> str:
         if not added:

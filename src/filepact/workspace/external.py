@@ -68,6 +68,7 @@ class ChangeList:
 
     Attributes:
         operation: What can be taken back, as it was put into the journal.
+        inner: What steers Git, and is other in a repository that it moved: by the names before, to go back after it.
         lost: What cannot be: also in the journal, without contents.
         unkept: The files of the latter, as they are shown.
         missed: What was written before a change of ours, which has covered it by now.
@@ -79,13 +80,14 @@ class ChangeList:
     lost: Operation | None = None
     unkept: tuple[str, ...] = ()
     missed: tuple[Operation, ...] = ()
+    inner: Operation | None = None
     touched: Collection[WorkspacePath] = field(default=frozenset(), compare=False)
     unasked: Mapping[WorkspacePath, Rule] = field(default_factory=dict)
 
     @property
     def operations(self) -> tuple[Operation, ...]:
         """All of them, in the order of the journal."""
-        return (*self.missed, *filter(None, (self.lost, self.operation)))
+        return (*self.missed, *filter(None, (self.lost, self.inner, self.operation)))
 
 
 @dataclass(slots=True)
@@ -434,10 +436,10 @@ class ExternalChanges:
         returns = read and self._may_return(path, old, before, after, seen)
         if returns and steers_git(path.path):
             held = [None if one is None else seen.contents[one.content] for one in (before, after)]
+            about = path, old, now, seen.folders.get(path.root, {})
+            counts = of_repository(self._guard, about, seen.states, self._files.get, seen.moved)
             if is_bookkeeping(path.root, path.path, *held):
-                about = path, old, now, seen.folders.get(path.root, {})
-                if of_repository(self._guard, about, seen.states, self._files.get, seen.moved):
-                    seen.changes.append(FileChange(path, before, after))
+                seen.changes += [FileChange(path, before, after)] if counts else []
                 return
         change = FileChange(path, *((before, after) if returns else (unread(old), unread(now))))
         (seen.changes if returns else seen.lost).append(change)
@@ -545,56 +547,53 @@ class ExternalChanges:
                         seen.changes.append(change)
             if seen.changes:
                 note = "found when the same files had been changed once more"
-                operation = self._operation(session, tool, seen.changes, note, seen)
-                made.append(self._store.adopt(operation, seen.contents))
-                self._applied[made[-1].id] = made[-1].seq
+                made.append(self._put_down(session, tool, seen.changes, note, seen))
         return tuple(made)
 
     def _adopt(self, session: Session, tool: str, seen: _Seen) -> ChangeList:
         """Put changes into the journal that are on the disk already."""
-        lost = operation = None
+        lost = operation = first = None
+        inner: Mapping[WorkspacePath, FileChange] = {}
         if seen.changes or seen.alone:
+            known = self._guard, seen.changes, seen.folders, seen.was_free
             seen.changes = with_folders(
-                self._guard,
-                seen.changes,
-                seen.folders,
-                seen.was_free,
-                lambda path: seen.wanted(path) and not self._files.has_gone(path),
+                *known, lambda path: seen.wanted(path) and not self._files.has_gone(path)
             )
             found = self._guard, seen.changes, seen.alone
             whole, kept, along = folders_alone(*found, renamed(*found))
-            seen.lost, known = seen.lost + kept, whole if seen.moved else []
-            seen.changes = with_repositories(self._guard, known, seen.moved) or whole
-            seen.unasked = as_moved(seen.unasked, seen.changes)
-            self._files.note_folders([*known, *seen.changes, *kept, *along], seen.span)
+            given = seen.moved, seen.states, self._files.get, seen.contents
+            seen.changes, inner = with_repositories(self._guard, whole, *given)
+            kept = [one for one in kept if one.path not in seen.moved]
+            seen.lost, seen.unasked = seen.lost + kept, as_moved(seen.unasked, seen.changes, inner)
+            self._files.note_folders([*whole, *seen.changes, *kept, *along], seen.span)
             seen.contents.add(FOLDER.content, compress(b"", 1))
         seen.lost.sort(key=lambda one: one.path)
         names = tuple(self._guard.show(*one.path) for one in seen.lost)
         sized = some_names([self._files.shown(one.path) for one in seen.lost])
         asked = some_names([self._guard.show(*path) for path in seen.unasked])
-        lead = f"{UNASKED} {asked}; " if asked else ""
-        if self._files.unwatched:
-            lead += f"{unwatched_said(self._files.unwatched)}; "
+        beyond = f"{unwatched_said(self._files.unwatched)}; " if self._files.unwatched else ""
+        lead = f"{UNASKED} {asked}; {beyond}" if asked else beyond
         if seen.lost:
             note = f"{lead}what it held was not kept, so it cannot be taken back: {sized}"
-            lost = self._store.adopt(self._operation(session, tool, seen.lost, note, seen), {})
-            self._applied[lost.id] = lost.seq
+            lost = self._put_down(session, tool, seen.lost, note, seen)
+        if inner:
+            first = self._put_down(session, tool, [*{*inner.values()}], f"{lead}{SEEN}", seen)
         if seen.changes:
             note = f"{lead}{SEEN}; what came before the last state is not known"
             if names:
                 note += f"; changed as well, and not kept: {sized}"
-            made = self._operation(session, tool, seen.changes, note, seen)
-            operation = self._store.adopt(made, seen.contents)
-            self._applied[operation.id] = operation.seq
-        return ChangeList(operation, lost, names, unasked=seen.unasked)
+            operation = self._put_down(session, tool, seen.changes, note, seen)
+        return ChangeList(operation, lost, names, inner=first, unasked=seen.unasked)
 
-    def _operation(
+    def _put_down(
         self, session: Session, tool: str, changes: list[FileChange], note: str, seen: _Seen
     ) -> Operation:
         files = sum(one.of_file is not None for one in changes)
         count, what = files or len(changes), "file" if files else "folder"
         said = f"{count:,} {what}{'s' * (count != 1)} changed {_WAYS.get(tool) or f'by {tool}'}"
         done = ChangeSet(tuple(sorted(changes, key=lambda change: change.path)))
-        operation = new_operation(session, tool, said, done)
         made = made_folders(changes, seen.folders, seen.was_free)
-        return replace(operation, directories=made, note=note)
+        operation = replace(new_operation(session, tool, said, done), directories=made, note=note)
+        adopted = self._store.adopt(operation, {} if changes is seen.lost else seen.contents)
+        self._applied[adopted.id] = adopted.seq
+        return adopted

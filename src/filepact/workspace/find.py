@@ -375,7 +375,7 @@ def tree(  # noqa: PLR0913 - as of the tool
             files += _add(top, path[skip:].split("/"), depth, max(budget, 1))
     if glob is not None:
         _prune(top)
-    directories = _count_folders(top)
+    directories = sum(len(level) for level in _levels(top)) - 1
     if not include_files:
         _drop_files(top)
     counted = (
@@ -437,10 +437,6 @@ def _prune(top: _Node) -> None:
     for level in reversed(list(_levels(top))):
         for node in level:
             node.children = [c for c in node.children if c.kind != "folder" or c.children]
-
-
-def _count_folders(top: _Node) -> int:
-    return sum(len(level) for level in _levels(top)) - 1
 
 
 def _drop_files(top: _Node) -> None:

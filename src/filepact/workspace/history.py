@@ -375,7 +375,7 @@ class UndoExecutor:
         by = Session(f"undo-{of.id}", Actor("program", "filepact"))
         ids: dict[ChangeId, Literal["approve", "redo"]] = {}
         left: list[WorkspacePath] = []
-        for verdict in ("ask", "deny"):
+        for verdict in ("deny", "ask"):  # By both names of a folder the stricter one decides.
             some = {path: rule.name for path, rule in rules.items() if rule.verdict == verdict}
             if not some:
                 continue
@@ -386,9 +386,10 @@ class UndoExecutor:
             except FilepactError:
                 left += some
                 continue
-            gone = {one.path for one in done.files}
-            left += [path for path in some if self._writer.show(path) not in gone]
             undo = ChangeId(done.operation or "")
+            gone = self._store.operation(undo).changes.paths
+            left += [path for path in some if path not in gone]
+            rules = {path: rule for path, rule in rules.items() if path not in gone}
             ids[undo] = "redo"
             if verdict == "ask":
                 rule = ", ".join(dict.fromkeys(some.values()))
@@ -396,7 +397,8 @@ class UndoExecutor:
                 with suppress(FilepactError):
                     again = plan_redo(self._store, roots, undo)
                     waits = self.carry_out(again, of.session, dry_run=False, rule=rule)
-                    ids = {ChangeId(waits.operation or ""): "approve"}
+                    ids[ChangeId(waits.operation or "")] = "approve"
+                    del ids[undo]
         return ids, left
 
 

@@ -231,18 +231,14 @@ class RuleFilter(EntryFilter):
         return [key for key in keys if self._shares((prefix + key).rstrip("/"), key[-1] == "/")]
 
     def _shares(self, path: str, is_dir: bool) -> bool:
-        inside = self._narrowed
-        return inside is None or any(_reaches(path, one, is_dir=is_dir) for one in inside)
+        inside = self._narrowed  # A folder may lie on the way to one of these.
+        ways = (is_beneath(path, x) or (is_dir and is_beneath(x, path)) for x in inside or ())
+        return inside is None or any(ways)
 
     def _permits(self, path: str) -> bool:
         asked = self._asked
         request = AccessRequest(asked.root, path, asked.action, asked.agent)
         return self._policy.decide(request).verdict == "allow"
-
-
-def _reaches(path: str, inside: str, *, is_dir: bool) -> bool:
-    """Whether an entry is in a shared folder, or a folder on the way to one."""
-    return is_beneath(path, inside) or (is_dir and is_beneath(inside, path))
 
 
 def in_other_letters(there: Location, sent: Name) -> WorkspacePath | None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.document import WorkspacePath
+from filepact.domain.protected import steers_git
 from filepact.errors import FilepactError, StaleFileError, WriteFailedError
 from filepact.fs.walk import TreeReader
 from filepact.fs.watch import folder_sign
@@ -490,49 +491,64 @@ def of_repository(
     `moved` is given each `.git` that was moved, by the name that it had: it goes as a whole.
     """
     path, old, now, there = about
-    top, _, end = path.path.partition("/.git/")
+    top, _, end = f"/{path.path}".partition("/.git/")
+    home, root = path._replace(path=f"{top}/.git".lstrip("/")), guard.root_of(path.root)
     if old is None and dirname(path.path) not in there:
         # A `.git` that is a file comes where another went: that of a submodule or linked work tree.
         gone = (known(x) for x, it in states.items() if it is None and basename(x.path) == ".git")
         same = (x.revision and now and x.revision == now.revision for x in gone if x)
         return basename(path.path) == ".git" and any(same)
-    if now or not end or not old or not old.stamp or folder_at(guard, path._replace(path=top)):
+    if now or not end or not old or not old.stamp or folder_at(guard, home):
         return True
-    some = ((one.path, it.stamp) for one, it in states.items() if it and it.stamp)
-    came = (one for one, stamp in some if stamp[:3] == old.stamp[:3])
-    ends = (x for x in came if x.endswith(f"/.git/{end}") and dirname(x) not in there)
-    if new := next((one.removesuffix(f"/{end}") for one in ends), ""):
-        moved[path._replace(path=f"{top}/.git")] = path._replace(path=new)
+    some = ((one, it.stamp) for one, it in states.items() if it and it.stamp)
+    came = (one.path for one, stamp in some if stamp[:3] == old.stamp[:3] and one.root == path.root)
+    tops = (x.removesuffix(f"/{end}") for x in came if dirname(x) not in there)
+    if new := next((one for one in tops if root.glance(f"{one}/HEAD")), ""):
+        moved[home] = path._replace(path=new)
     return not new
 
 
 def with_repositories(
-    guard: Guard, changes: list[FileChange], moved: Mapping[WorkspacePath, WorkspacePath]
-) -> list[FileChange]:
-    """The changes with each `.git` that was moved as one that goes whole, where nothing that steers Git is other in it."""
+    guard: Guard,
+    changes: list[FileChange],
+    moved: Mapping[WorkspacePath, WorkspacePath],
+    states: States,
+    known: Callable[[WorkspacePath], FileState | None],
+    kept: Container[str],
+) -> tuple[list[FileChange], dict[WorkspacePath, FileChange]]:
+    """The changes with each `.git` that was moved as one that goes whole; and by each name what is other in it, as if before."""
+    inner: dict[WorkspacePath, FileChange] = {}
     for old, new in moved.items():
-        state, sign = folder_at(guard, new), folder_sign(guard.root_of(new.root), new.path)
-        inside = [x for x in changes if _is_below(x.path, (old, new))]
-        was = dict(_below(x, _home(old), x.before) for x in inside if x.before)
-        now = dict(_below(x, _home(new), x.after) for x in inside if x.after)
-        if state and state.attributes and was == now and not folder_at(guard, old):
-            # Its names come and go with every commit: by when that was last, it is not known.
-            bare = replace(state, attributes=replace(state.attributes, modified=None))
-            whole = bare.as_whole(sign.partition(" ")[0])
-            pair = FileChange(old, whole, None), FileChange(new, None, whole)
-            changes = [*(one for one in changes if one not in inside), *pair]
-    return changes
+        root, state = guard.root_of(new.root), folder_at(guard, new)
+        if state is None or state.attributes is None or folder_at(guard, old):
+            continue
+        came = (x.path[len(new.path) :] for x in states if _lies_in(x, new))
+        tails = {x.path[len(old.path) :] for x in states if _lies_in(x, old)}
+        for tail in sorted(tails.union(x for x in came if steers_git(f".git{x}"))):
+            ends = old._replace(path=old.path + tail), new._replace(path=new.path + tail)
+            some = known(ends[0]), states.get(ends[1])
+            one, two = (x and x.revision for x in some)
+            read = all(x is None or (x.revision and x.revision.content in kept) for x in some)
+            # One that is there and does not count is for another look.
+            if read and one != two and (two or not root.glance(ends[1].path)):
+                inner |= dict.fromkeys(ends, FileChange(ends[0], one, two))
+        # Its names come and go with every commit: by when that was last, it is not known.
+        bare = replace(state, attributes=replace(state.attributes, modified=None))
+        whole = bare.as_whole(folder_sign(root, new.path).partition(" ")[0])
+        changes = [one for one in changes if not _is_below(one.path, (old, new))]
+        changes += [FileChange(old, whole, None), FileChange(new, None, whole)]
+    return changes, inner
 
 
 def as_moved(
-    told: dict[WorkspacePath, Rule], changes: Iterable[FileChange]
+    told: dict[WorkspacePath, Rule],
+    changes: Iterable[FileChange],
+    inner: Mapping[WorkspacePath, FileChange],
 ) -> dict[WorkspacePath, Rule]:
-    """Rules for files, by the folder with which one went whole, where it is no change of its own."""
+    """Rules for files, by the folder with which one went whole, and by its name before if it is a change of its own."""
     ends = [one.path for pair in whole_moves(changes) for one in pair]
-    return {
-        next((end for end in ends if _lies_in(path, end)), path): rule
-        for path, rule in told.items()
-    }
+    found = {next((x for x in ends if _lies_in(one, x)), one): rule for one, rule in told.items()}
+    return found | {inner[one].path: rule for one, rule in told.items() if one in inner}
 
 
 def _home(repository: WorkspacePath) -> WorkspacePath:

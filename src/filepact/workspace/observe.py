@@ -153,21 +153,16 @@ class RootWatcher:
         self._trusted = False
         self.close()
 
-    def mark(self) -> bool:
+    def mark(self) -> None:
         """Mark this moment: the next check separates the files touched before it from those touched after it.
 
-        From any thread, and without waiting for a scan.
-
-        Returns:
-            Whether it may be able to; not where an earlier mark still waits for that.
+        From any thread, and without waiting for a scan; not if an earlier mark still waits for that.
         """
         with self._marking:
-            if self._marked is not None and self._marked is self._notices:
-                return False
-            notices = self._marked = self._notices
-            if notices is not None:
-                self._before = _joined(self._before, notices.drain())
-            return notices is not None
+            if self._marked is None or self._marked is not self._notices:
+                self._marked = self._notices
+                if self._notices is not None:
+                    self._before = _joined(self._before, self._notices.drain())
 
     def check(
         self, knows: Callable[[str], bool], cancelled: Callable[[], bool], *, keep: bool = False
@@ -202,18 +197,15 @@ class RootWatcher:
         anew = noticed.folders and came is None
         found = self._result(names, knows, cancelled, came=came, anew=anew)
         made = (noticed.added | again.added) & names
+        early = before.names | (frozenset() if kept else again.names)
+        # What was touched while everything was looked at was touched after the mark.
+        late = after.names | self._again.names | (again.names if kept else frozenset())
         return found._replace(
             turned=noticed.moved,
             removed=(noticed.removed | again.removed) & names,
             added=made if came is None else made | came.stamps.keys(),
-            early=(before.names | (frozenset() if kept else again.names)) & names
-            if known
-            else None,
-            # So is what was touched while everything was looked at.
-            late=(after.names | self._again.names | (again.names if kept else frozenset()))
-            & found.names
-            if known
-            else None,
+            early=early & names if known else None,
+            late=late & found.names if known else None,
         )
 
     def _result(

@@ -110,19 +110,17 @@ def unapproved(
         found: All that was found.
         propose: Whether they are taken back, and wait.
     """
-    whole = found.operation
-    kept = whole.changes.paths if whole else ()
-    rules = {path: rule for path, rule in found.unasked.items() if path in kept}
-    left = [path for path in found.unasked if path not in rules]
-    said: list[CallMessage] = []
+    left, said = [*found.unasked], list[CallMessage]()
 
     def changed(paths: Iterable[WorkspacePath]) -> str:
         return f"{some_names([*map(workspace.show, paths)], _NAMED)} changed without your approval"
 
-    if whole is not None and rules:
+    for whole in filter(None, (found.operation, found.inner)):  # in which order they go back
+        rules = {path: found.unasked[path] for path in left if path in whole.changes.paths}
+        left = [path for path in left if path not in rules]
         ids: dict[ChangeId, Literal["undo", "approve", "redo"]] = {whole.id: "undo"}
         became = known = ""
-        if propose:
+        if propose and rules:
             back, stays = workspace.take_back(whole, rules)
             left += stays
             rules = {path: rule for path, rule in rules.items() if path not in stays}
