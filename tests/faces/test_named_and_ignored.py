@@ -1235,3 +1235,31 @@ def test_a_folder_of_a_removal_that_goes_back_in_part_goes_or_is_named(root, age
         assert (root / folder).exists() != whole
         assert (f"the folder {folder} stays" in said.out) != whole
     assert said.code == (not whole)
+
+
+@pytest.mark.parametrize(
+    ("command", "there"),
+    [
+        ("mv p q", "q"),
+        ("rm -r p; mkdir p; echo f > p/f", "p"),
+        ("rm -r p; echo f > q", "."),
+        ("mv p q; mkdir p; echo f > p/f", "q"),
+        ("mv p q; ln -s q p", "q"),
+    ],
+)
+def test_what_a_person_puts_into_a_folder_before_and_after_a_command_moves_or_replaces_it_stays(
+    root, agent, command, there
+):
+    (root / "p").mkdir()
+    (root / "p/b").write_text("b\n")
+    agent.bash("true")
+    (root / "p/early").write_text("early\n")
+    agent.bash(command)
+    (root / there / "late").write_text("late\n")
+    common = ("--root", str(root), "--state", agent.state)
+    command_line.command("undo", "--turn", "--unattended", *common)
+    assert (root / "p/b").read_text() == "b\n"
+    assert (root / "p/early").read_text() == "early\n"
+    assert "late\n" in [one.read_text() for one in root.rglob("late")]
+    assert not [*root.rglob("f")]
+    assert not (root / "p").is_symlink()

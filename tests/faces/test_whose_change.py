@@ -591,6 +591,38 @@ def test_what_a_person_renames_while_they_are_asked_is_renamed_by_them(agents):
     assert agents.log() == [("Bash", {"made.txt"}), (BY_NOBODY, {"a.txt", "mine.txt"})]
 
 
+def test_what_a_person_removes_and_makes_in_one_folder_while_they_are_asked_is_theirs(agents):
+    """One file of each kind is what the agent had made before, in the same turn."""
+    folder = agents.root / "d"
+    folder.mkdir()
+    for name in ("mine", "stays"):
+        (folder / name).write_text(f"{name}\n")
+    agents.tell("Stop")
+    agents.tell("PreToolUse", "Bash", "t0", command="make")
+    for name in ("gone", "over"):
+        (folder / name).write_text("the agent's\n")
+    agents.tell("PostToolUse", "Bash", "t0", command="make")
+    agents.ask("Bash", command="make")
+    (folder / "mine").unlink()
+    (folder / "gone").unlink()
+    agents.write("d/over", "mine over the agent's\n")
+    agents.write("d/new", "mine\n")
+    agents.now = agents.write("made.txt", "by the command\n") + TICK + 5_000_000 - 1
+    agents.tell("PostToolUse", "Bash", command="make", more={"duration_ms": 5})
+    assert agents.log()[-1] == (BY_NOBODY, {"d/mine", "d/gone", "d/over", "d/new"})
+    with agents.workspace() as workspace:
+        with pytest.raises(StaleFileError):
+            workspace.undo_selected(PERSON, Selection(turn=NEWEST))
+        assert (agents.root / "made.txt").exists()
+        workspace.undo_selected(PERSON, Selection(turn=NEWEST), partly=True)
+    assert not (agents.root / "made.txt").exists()
+    assert {one.name: one.read_text() for one in folder.iterdir()} == {
+        "stays": "stays\n",
+        "over": "mine over the agent's\n",
+        "new": "mine\n",
+    }
+
+
 def test_a_folder_that_a_person_makes_in_place_of_a_file_while_they_are_asked_is_theirs(agents):
     agents.ask("Bash", command="make")
     (agents.root / "a.txt").unlink()
