@@ -25,6 +25,7 @@ from filepact.text.confusables import shown_name
 from filepact.values import replace
 from filepact.workspace.selection import NEWEST, Selection
 from filepact_hooks.service import HookDaemon
+from tests.kinds import tree
 from tests.needs import PROCESSES
 
 if TYPE_CHECKING:
@@ -633,6 +634,51 @@ def test_a_folder_that_a_person_makes_in_place_of_a_file_while_they_are_asked_is
     agents.tell("PostToolUse", "Bash", command="make", more={"duration_ms": 5})
     assert agents.log()[0] == ("Bash", {"made"})
     assert {one[0] for one in agents.log()[1:]} == {BY_NOBODY}
+
+
+@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.parametrize(
+    ("did", "given"),
+    [
+        ("remove all", "rm -r kept"),
+        ("remove some", "rm -r kept/empty"),
+        ("move out", "mv kept/empty out"),
+        ("move all", "mv kept out"),
+    ],
+)
+def test_empty_folders_in_an_ignored_one_go_back_with_their_rights(agents, did, given, named):
+    kept = agents.root / "kept"
+    (kept / "empty/inner").mkdir(parents=True)
+    (kept / "empty/inner").chmod(0o700)
+    (kept / "empty").chmod(0o750)
+    (agents.root / ".gitignore").write_text("kept/\n")
+    agents.tell("SessionStart")
+    was = tree(agents.root)
+    command = given if named else "./clean"
+    agents.tell("PreToolUse", "Bash", command=command)
+    if did.startswith("remove"):
+        shutil.rmtree(kept if did == "remove all" else kept / "empty")
+    else:
+        (kept if did == "move all" else kept / "empty").rename(agents.root / "out")
+    agents.tell("PostToolUse", "Bash", command=command)
+    now = tree(agents.root)
+    with agents.workspace() as workspace:
+        assert workspace.undo_selected(PERSON, Selection(turn=NEWEST)).left == ()
+        assert tree(agents.root) == was
+        workspace.redo(PERSON)
+        assert tree(agents.root) == now
+
+
+def test_ignored_folders_that_go_between_calls_are_told_to_nobody(agents):
+    (agents.root / "cache-of-mine/empty").mkdir(parents=True)
+    (agents.root / ".gitignore").write_text("cache-of-mine/\n")
+    agents.tell("SessionStart")
+    for _ in range(2):
+        agents.tell("PreToolUse", "Bash", command="make")
+        agents.tell("PostToolUse", "Bash", command="make")
+        shutil.rmtree(agents.root / "cache-of-mine", ignore_errors=True)
+    agents.tell("PreToolUse", "Bash", command="make")
+    assert all("cache-of-mine" not in names for _, names in agents.log())
 
 
 @pytest.mark.parametrize("kind", ["file", "link", "pipe"])

@@ -144,6 +144,7 @@ class FileSnapshot:
         folders: The folders that are known, as of `RootStamps`.
         there: Those that were there at the last look; what is different has still to be told.
         made: Those that programs make for themselves, that a call may remove, and pipes and the like that were there.
+        lent: Ignored ones that a call may remove, and of which all is known until the next one.
         hidden: The files and folders that were there, and were not looked at or into.
         passed: Those of them that were there when a call began; what comes from then on is new.  None where none has.
         came: Folders that came into what is not looked into, by the words of a call or with files that are known.
@@ -174,6 +175,7 @@ class FileSnapshot:
         self.stamps: dict[str, Stamp] = {}
         self.folders: Mapping[str, Revision] = {}
         self.made: dict[str, Revision] = {}
+        self.lent: dict[str, Revision] = {}
         self.there: Mapping[str, Revision] = {}
         self.hidden: frozenset[str] = frozenset()
         self.passed: frozenset[str] | None = None
@@ -248,14 +250,11 @@ class FileSnapshot:
         """Have a file checked the next time, whatever the events say."""
         self._doubtful.add(name)
 
-    def know_folders(self, top: str, files: Collection[str]) -> None:
-        """Know of a folder that no scan sees, and of those around files in it, with their rights."""
-        if not files and top in self.folders:
-            return
-        names = {top, *(one for one in map(dirname, files) if len(one) > len(top))}
-        names |= {one[:at] for one in names for at in range(len(top), len(one)) if one[at] == "/"}
-        states = {name: self._root.folder_state(name) for name in names}
-        self.folders = {**self.folders, **{name: one for name, one in states.items() if one}}
+    def know_folders(self, top: str, inner: Collection[str]) -> None:
+        """Know of a folder that no scan sees, and of those in it, with their rights."""
+        if inner or top not in self.folders:
+            states = {name: self._root.folder_state(name) for name in (top, *inner)}
+            self.folders = {**self.folders, **{name: one for name, one in states.items() if one}}
 
     def folder_now(self, name: str) -> Revision | None:
         """The state of a folder as of the last look; of one that no scan sees, as it is."""
@@ -501,30 +500,31 @@ def files_below(root: Root, path: str, most: int, *, made: bool = False) -> Root
     with `made` the folder itself is looked into all the same.
     """
     stamp = stamp_at(root, path)
-    if stamp is not None or (not made and is_machine_made(root, path)):
-        return RootStamps({path: stamp} if stamp else {}, {}, (), None, False)
-    try:
-        return scan(
-            root, path, skip=(), most=most, cancelled=lambda: False, ignore=False, machine=False
-        )
-    except FilepactError:
-        return RootStamps({}, {}, (), None, False)
+    if stamp is None and (made or not is_machine_made(root, path)):
+        with suppress(FilepactError):
+            return scan(
+                root, path, skip=(), most=most, cancelled=lambda: False, ignore=False, machine=False
+            )
+    return RootStamps({path: stamp} if stamp else {}, {}, (), None, False)
 
 
-def unkept_state(root: Root, path: str, *, empty: bool = True) -> Revision | None:
+def unkept_state(
+    root: Root, path: str, *, empty: bool = True, known: Collection[str] | None = None
+) -> Revision | None:
     """The state of what is not looked into: a folder that programs have made for themselves, a pipe or the like.
 
     Args:
         root: Where.
         path: Its name.
-        empty: Whether any other folder counts as well.
-
-    Returns:
-        None for anything else, and for repositories.
+        empty: Whether any other folder counts as well, but for repositories.
+        known: The folders that are known in it: one that holds nothing else does not count.
     """
     if is_odd(root, path):
         return PIPE
     wanted = basename(path) != ".git" and (empty or is_machine_made(root, path))
+    walk = TreeReader(root, path, allow=lambda _path, _is_folder: True, ignore=False)
+    with suppress(FilepactError), walk:
+        wanted &= known is None or not (all(one.path in known for one in walk) and walk.complete)
     return root.folder_state(path) if wanted else None
 
 

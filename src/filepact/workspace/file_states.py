@@ -183,7 +183,7 @@ class IgnoredStamps(dict["WorkspacePath", "Stamp"]):
 
     def take(
         self, root: RootId, hidden: Iterable[str], besides: Container[WorkspacePath]
-    ) -> dict[str, Revision]:
+    ) -> tuple[dict[str, Revision], dict[str, Revision]]:
         """Know what is ignored as it is now, up to a few thousand files.
 
         Args:
@@ -192,20 +192,20 @@ class IgnoredStamps(dict["WorkspacePath", "Stamp"]):
             besides: Files that are known anyway.
 
         Returns:
-            Those of the folders that programs have made for themselves, of pipes and the like, of which nothing is known.
+            Folders that programs have made for themselves, pipes and the like; and folders of which all is known.
         """
-        made: dict[str, Revision] = {}
-        of = self._guard.root_of(root)
+        made, lent, of = dict[str, Revision](), dict[str, Revision](), self._guard.root_of(root)
         for top in sorted(hidden):
-            stamps = files_below(of, top, _MOST_STAMPED - len(self)).stamps
-            for name, stamp in stamps.items():
+            below = files_below(of, top, _MOST_STAMPED - len(self))
+            for name, stamp in below.stamps.items():
                 path = WorkspacePath(root, name)
                 if path not in besides and not is_agent_log(name):
                     self[path] = stamp
-            state = None if stamps else unkept_state(of, top)
-            if state is not None:
+            if state := None if below.stamps else unkept_state(of, top, known=below.folders):
                 made[top] = state.as_whole(folder_sign(of, top))
-        return made
+            elif state := of.folder_state(top):
+                lent |= {top: state, **below.folders}
+        return made, lent
 
     def differences(self) -> Iterator[tuple[WorkspacePath, Stamp | None]]:
         """The files that differ or are gone, with their present stamps."""
@@ -295,7 +295,7 @@ def named_below(
         for top in sorted(tops):
             below = files_below(guard.root_of(root), top, _MOST_NAMED - len(found))
             found.update(WorkspacePath(root, name) for name in below.stamps)
-            snapshot.know_folders(top, below.stamps)
+            snapshot.know_folders(top, below.folders)
             if below.end is not None:
                 more.append(f"more than {_MOST_NAMED:,} files below {guard.show(root, top)}")
         found.update(

@@ -139,8 +139,8 @@ class KnownFiles:
 
     @property
     def folders(self) -> dict[RootId, Mapping[str, Revision]]:
-        """The folders that were there when all files were last looked at, with their states."""
-        return {root: snapshot.folders for root, snapshot in self._snapshots.items()}
+        """The folders that were there when all files were last looked at, or before a call, with their states."""
+        return {root: {**one.lent, **one.folders} for root, one in self._snapshots.items()}
 
     def was_free(self, span: CallRange) -> Callable[[WorkspacePath], bool]:
         """Tells of a file or folder whether there was none at the last look by now, nor before a time, for certain."""
@@ -156,6 +156,7 @@ class KnownFiles:
             known = folders.setdefault(root, dict(self._snapshots[root].folders))
             self._snapshots[root].tell(path, after)
             if change.of_file is not change:
+                self._snapshots[root].lent.pop(path, None)
                 known.pop(path, None)
                 if after is not None and after.is_folder and after.was_read:
                     # Of one whose rights nobody knew, later changes would never be told.
@@ -181,7 +182,8 @@ class KnownFiles:
             told = {name: (was, now) for name, was, now in unkept if made or was == PIPE}
             for name, (was, now) in told.items():
                 yield FolderChange(WorkspacePath(root, name), was, now, made=True)
-            known, there = snapshot.folders, snapshot.there
+            lent, there = snapshot.lent if made else {}, snapshot.there
+            known = {**lent, **snapshot.folders} if lent else snapshot.folders
             if known is there and not snapshot.came:
                 continue
             for name in sorted((known.keys() | there.keys() | snapshot.came.keys()) - told.keys()):
@@ -316,9 +318,10 @@ class KnownFiles:
         gone = tuple(self._unsaved - self._states.keys())
         ends = {root: snapshot.end for root, snapshot in self._snapshots.items()}
         hidden = {root: snapshot.hidden for root, snapshot in self._snapshots.items()}
+        folders = {root: snapshot.folders for root, snapshot in self._snapshots.items()}
         looked = {root: snapshot.looked for root, snapshot in self._snapshots.items()}
         record = SnapshotRecord(
-            seq, self._inodes(), self.folders, hidden, ends, looked, self.unwatched, files=files
+            seq, self._inodes(), folders, hidden, ends, looked, self.unwatched, files=files
         )
         if not self.store.save(record, gone):
             # It may be gone as a whole: then all of it has to be written again.
@@ -566,7 +569,7 @@ class KnownFiles:
                     self._told.add(path)
         for root, snapshot in self._snapshots.items() if may.open_ended else ():
             snapshot.passed = snapshot.hidden
-            snapshot.made = self._ignored.take(root, snapshot.hidden, self._states)
+            snapshot.made, snapshot.lent = self._ignored.take(root, snapshot.hidden, self._states)
         names = {*named, *swept, *(WorkspacePath(*one) for one in may.folders)}
         # Of a link to a folder both are named; what lies in the folder was there before.
         free = free_among(self._guard, may.files, self._states)
