@@ -128,6 +128,17 @@ def chain(*processes: int) -> tuple[tuple[int, str], ...]:
     return tuple((one.process, one.started) for one in found)
 
 
+def call(agents: Agents, does: Callable[[], object], said: str = "") -> None:
+    """A command of which nobody can read what it changes."""
+    agents.tell("PreToolUse", "Bash", command="./script")
+    does()
+    agents.tell("PostToolUse", "Bash", command="./script", said=said)
+
+
+def git(agents: Agents, *words: str) -> None:
+    subprocess.run(["git", *words], cwd=agents.root, check=True)
+
+
 def program() -> subprocess.Popen[bytes]:
     """A program that goes on until its input is closed, as a hook, a command or what that leaves behind."""
     return subprocess.Popen(["cat"], stdin=subprocess.PIPE)
@@ -667,6 +678,37 @@ def test_empty_folders_in_an_ignored_one_go_back_with_their_rights(agents, did, 
         assert tree(agents.root) == was
         workspace.redo(PERSON)
         assert tree(agents.root) == now
+
+
+@pytest.mark.parametrize("gone", ["app/.git", "app"])
+def test_of_a_repository_that_an_agent_makes_and_removes_nothing_comes_back(agents, gone):
+    was = tree(agents.root)
+    call(agents, lambda: (git(agents, "init", "-q", "app"), agents.write("app/x", "x\n")))
+    call(agents, lambda: (shutil.rmtree(agents.root / gone), agents.write("other", "x\n")))
+    with agents.workspace() as workspace:
+        assert workspace.undo_selected(PERSON, Selection(turn=NEWEST)).left == ()
+    assert tree(agents.root) == was
+
+
+@pytest.mark.parametrize("hook", [True, False])
+def test_of_a_persons_repository_that_an_agent_removes_the_settings_come_back_and_the_rest_is_named(
+    agents, hook
+):
+    call(agents, lambda: agents.write("other", "x\n"))
+    git(agents, "init", "-q", "app")
+    git(agents, "-C", "app", "remote", "add", "origin", "/elsewhere")
+    if hook:
+        (agents.root / "app/.git/hooks").mkdir(exist_ok=True)
+        (agents.root / "app/.git/hooks/pre-push").write_text("exit 1\n")
+    call(agents, lambda: agents.write("other", "y\n"))
+    settings = (agents.root / "app/.git/config").read_bytes()
+    told = "app/.git" if hook else ""
+    call(agents, lambda: shutil.rmtree(agents.root / "app/.git"), said=told)
+    with agents.workspace() as workspace:
+        left = workspace.undo_selected(PERSON, Selection(turn=NEWEST)).left
+    assert [one.path for one in left] == ["app/.git"]
+    assert (agents.root / "app/.git/config").read_bytes() == settings
+    assert (agents.root / "app/.git/hooks/pre-push").exists() is hook
 
 
 def test_ignored_folders_that_go_between_calls_are_told_to_nobody(agents):

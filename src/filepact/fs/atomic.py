@@ -171,11 +171,9 @@ class StagedFile:
             if free and _has_writer(descriptor):
                 return False
             now = os.fstat(descriptor)
-            return (
-                (now.st_dev, now.st_ino) == self.inode
-                and now.st_mtime_ns == self.status.st_mtime_ns
-                and digest(descriptor, now.st_size) == self.content
-            )
+            same = (now.st_dev, now.st_ino) == self.inode
+            same = same and now.st_mtime_ns == self.status.st_mtime_ns
+            return same and digest(descriptor, now.st_size) == self.content
         except OSError:
             return False
         finally:

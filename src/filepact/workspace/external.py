@@ -30,6 +30,7 @@ from filepact.workspace.file_states import (
     SnapshotStatus,
     by_any_name,
     either_end,
+    repositories,
     stamps_of,
     unread,
 )
@@ -410,6 +411,7 @@ class ExternalChanges:
                 self._compare(path, state, seen, session.agent)
         missed = self._adopt_missed(session, tool)
         looked = replace(self._adopt(session, tool, seen), missed=missed, touched=seen.touched)
+        self._files.note_folders(repositories(self._guard, () if session.agent else seen.touched))
         for path, state in seen.states.items():
             if state is None:
                 self._files.drop(path)
@@ -487,11 +489,8 @@ class ExternalChanges:
         """Take over what the journal has as done; returns the files of what is being done."""
         # In this order: what is begun or ends in between is not missed.
         last = self._store.last_seq()
-        open_ = [
-            one
-            for one in self._store.unfinished()
-            if any(path.root in self._roots for path in one.changes.paths)
-        ]
+        some = self._store.unfinished()
+        open_ = [x for x in some if any(path.root in self._roots for path in x.changes.paths)]
         # What is not finished may stand before what is, and is asked for again.
         settled = min([last, *(one.seq - 1 for one in open_)])
         after = self._seq if self._files.started else settled

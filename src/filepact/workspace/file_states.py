@@ -10,6 +10,7 @@ from posixpath import basename, dirname
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from filepact.compression import compress, decompress, packed_size
+from filepact.domain.change import FileChange
 from filepact.domain.document import Revision, WorkspacePath, content_id
 from filepact.domain.protected import is_agent_log
 from filepact.errors import FilepactError, PathBlockedError, ReadFailedError
@@ -48,6 +49,7 @@ __all__ = [
     "packed_bytes",
     "read_state",
     "renamed_state",
+    "repositories",
     "stamps_of",
     "standing",
     "turned_in",
@@ -274,16 +276,13 @@ def named_below(
         They; and in words the folders in which there are too many, and what is no file.
     """
     found: set[WorkspacePath] = set()
-    more = [
-        f"{guard.show(root, name)} (no file)"
-        for root, snapshot in snapshots.items()
-        for name in sorted(snapshot.hidden)
-        if (
-            WorkspacePath(root, name) in files
-            or any(root == at and is_beneath(name, folder) for at, folder in folders)
-        )
-        and is_odd(guard.root_of(root), name)
-    ]
+    hidden = (WorkspacePath(x, y) for x, one in snapshots.items() for y in sorted(one.hidden))
+    some = (
+        x
+        for x in hidden
+        if x in files or any(x.root == at and is_beneath(x.path, top) for at, top in folders)
+    )
+    more = [f"{guard.show(*x)} (no file)" for x in some if is_odd(guard.root_of(x.root), x.path)]
     for root, name in files:
         snapshots[root].know_folders(name, ())
     for root, folder in folders:
@@ -487,6 +486,14 @@ def moved_ends(
 def standing(known: Mapping[str, Stamp], now: Mapping[str, Stamp | None]) -> set[str]:
     """The folders with a file that was not even renamed: none of them has come; `now` as of `moved_ends`."""
     return {".", *(dirname(name) for name, one in known.items() if now.get(name, one) == one)}
+
+
+def repositories(guard: Guard, steering: Iterable[WorkspacePath]) -> Iterator[FileChange]:
+    """Each `.git` folder in which something that steers Git has changed, as one that has come."""
+    ends = [(path, f"/{path.path}/".find("/.git/")) for path in steering]
+    for top in {path._replace(path=path.path[: at + 4]) for path, at in ends if at >= 0}:
+        if state := guard.root_of(top.root).folder_state(top.path):
+            yield FileChange(top, None, state)
 
 
 def either_end(

@@ -356,11 +356,8 @@ def carry(files: KnownFiles, changes: list[FileChange], guard: Guard) -> list[Fi
         seen = not is_machine_made(guard.root_of(root), base)
         for path, state in [*files]:
             # Where there was no way but copies, nothing else has gone.
-            if (
-                _lies_in(path, move.source)
-                and path not in named
-                and (move.folder or not files.present(path))
-            ):
+            inside = _lies_in(path, move.source) and path not in named
+            if inside and (move.folder or not files.present(path)):
                 files.drop(path)
                 if seen:
                     files.doubt(path)
@@ -486,26 +483,27 @@ def of_repository(
     known: Callable[[WorkspacePath], FileState | None],
     moved: dict[WorkspacePath, WorkspacePath],
 ) -> bool:
-    """Whether a file that steers Git counts by itself: of a repository that was made nothing can go back.
+    """Whether a file that steers Git counts by itself: of a repository that an agent has made nothing goes, or comes, back.
 
     `moved` is given each `.git` that was moved, by the name that it had: it goes as a whole.
     """
     path, old, now, there = about
     top, _, end = f"/{path.path}".partition("/.git/")
     home, root = path._replace(path=f"{top}/.git".lstrip("/")), guard.root_of(path.root)
+    recorded = not end or home.path in there
     if old is None and dirname(path.path) not in there:
         # A `.git` that is a file comes where another went: that of a submodule or linked work tree.
         gone = (known(x) for x, it in states.items() if it is None and basename(x.path) == ".git")
         same = (x.revision and now and x.revision == now.revision for x in gone if x)
         return basename(path.path) == ".git" and any(same)
     if now or not end or not old or not old.stamp or folder_at(guard, home):
-        return True
+        return bool(now) or recorded
     some = ((one, it.stamp) for one, it in states.items() if it and it.stamp)
     came = (one.path for one, stamp in some if stamp[:3] == old.stamp[:3] and one.root == path.root)
     tops = (x.removesuffix(f"/{end}") for x in came if dirname(x) not in there)
     if new := next((one for one in tops if root.glance(f"{one}/HEAD")), ""):
         moved[home] = path._replace(path=new)
-    return not new
+    return recorded and not new
 
 
 def with_repositories(

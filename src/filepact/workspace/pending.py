@@ -430,9 +430,8 @@ class PendingProposals:
             return f"Proposal {proposal.id} has expired: nobody decided about it in time."
         if proposal.state == "rejected":
             reason = f": {proposal.reason}" if proposal.reason else "."
-            return (
-                f"Proposal {proposal.id} was rejected by {decider_of(proposal.decided_by)}{reason}"
-            )
+            who = decider_of(proposal.decided_by)
+            return f"Proposal {proposal.id} was rejected by {who}{reason}"
         operation = self._store.operation(proposal.id)
         if operation.state == "intended":
             return None

@@ -106,9 +106,8 @@ class Target:
     @cached_property
     def moved(self) -> bool:
         """Whether the file is no longer what the session knows."""
-        return (
-            self.seen is not None and self.document is not None and self.seen.differs(self.document)
-        )
+        seen, document = self.seen, self.document
+        return seen is not None and document is not None and seen.differs(document)
 
 
 class FileReader:
