@@ -289,6 +289,37 @@ def test_empty_folders_that_come_within_others_go_back_with_them(
         assert tree(root) == now
 
 
+@pytest.mark.parametrize("kind", ["file", "link", "deep"])
+@pytest.mark.parametrize("made", ["file", "link", "deep"])
+def test_partly_keeps_the_other_name_of_what_cannot_have_its_own_again(
+    root: Path, workspace: Workspace, kind: str, made: str
+) -> None:
+    place, other = root / "name", root / "other name"
+    put(place, kind)
+    (root / "app.py").write_text("before\n")
+    workspace.external.resnapshot()
+    place.rename(other)
+    (root / "app.py").write_text("after\n")
+    workspace.external.detect(AGENT, tool="bash")
+    put(place, made)
+    if made == "file":
+        place.write_text("of the person\n")
+    elif made == "link":
+        place.unlink()
+        place.symlink_to("of the person")
+    else:
+        next(one for one in place.rglob("*") if one.is_file()).write_text("of the person\n")
+    there = {name: it for name, it in tree(root).items() if name != "app.py"}
+    said = " ".join(workspace.undo(PERSON, partly=True).notes)
+    assert (root / "app.py").read_text() == "before\n"
+    now = tree(root)
+    if (kind, made) != ("deep", "deep"):
+        assert {name: it for name, it in now.items() if name != "app.py"} == there
+        assert "other name" in said
+    else:  # All that can go back has gone.
+        assert {it for name, it in now.items() if name != "app.py"} >= {*there.values()}
+
+
 @pytest.mark.parametrize("other", ["file", "link"])
 def test_empty_folders_go_back_with_a_folder_that_has_changed_names_with_something_else(
     root: Path, workspace: Workspace, other: str

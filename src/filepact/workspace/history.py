@@ -271,7 +271,9 @@ class UndoExecutor:
             hides = self._writer.hides(session if session.agent else None)
             steps = (plan.changes, *plan.earlier)
             fitted = self._fitting.fit_all(steps, hides, deadline, conflicts)
-            if anew := self._fitting.made_anew(steps, fitted.changes, plan.operations):
+            anew = self._fitting.made_anew(steps, fitted.changes, plan.operations)
+            anew |= self._fitting.torn(plan.changes, {**conflicts, **anew}) if partly else {}
+            if anew:
                 conflicts |= anew
                 fitted = self._fitting.fit_all(steps, hides, deadline, conflicts)
         except NoChangeError:

@@ -247,10 +247,7 @@ class Rebase:
     ) -> Conflicts:
         """The files that hold nothing of what goes back any more: somebody removed them since, and made them anew.
 
-        Args:
-            steps: What goes back, as of `fit_all`.
-            fitted: As it was fitted.
-            operations: Whose changes they take back.
+        `steps` go back, as of `fit_all`, have been `fitted`, and take back these `operations`.
         """
         known = {one.path: one.before for one in steps[0].changes}
         ours = (one for one in fitted.changes if one.before and one.of_file and known.get(one.path))
@@ -261,6 +258,17 @@ class Rebase:
             for later in changed_since(self._store, operations, apart)
             for one in later.changes.changes
             if one.path in apart and one.after is None and one.of_file
+        }
+
+    def torn(self, changes: ChangeSet, conflicts: Conflicts) -> Conflicts:
+        """The names of what does not get its former one again: there may be no other copy of it."""
+        some = changes.changes if conflicts else ()
+        pairs = {new.path: old.path for old, new in same_entries(some)}
+        with suppress(NotFoundError):
+            pairs |= {new: old.path for new, old in renames(some, self._store.content).items()}
+        ends = {old: new for new, old in pairs.items() if new in conflicts and old not in conflicts}
+        return {
+            x: _stale(self._show(x), f"{self._show(y)} stays as it is") for x, y in ends.items()
         }
 
     def are_bookkeeping(self, changes: ChangeSet, conflicts: Conflicts) -> bool:
@@ -392,8 +400,7 @@ def _carried(
 ) -> dict[WorkspacePath, tuple[FileChange, bytes, str]]:
     """Both ends of renames of files that were changed meanwhile: what was changed goes with the file.
 
-    Returns:
-        For each end its change with the bytes that it is about, and what is to be said.
+    Of each end its change is told, with the bytes that it is about, and what is to be said.
     """
     found = {one.path: (one, b"", "") for one in fit_whole(changes, current)}
     made = {one.path: one.after for one in changes.changes if one.before is None}
