@@ -21,6 +21,7 @@ from filepact.domain.operation import (
     Session,
 )
 from filepact.errors import FilepactError
+from filepact.tools.edit import manage_files
 from filepact.workspace.selection import NEWEST, Selection
 from tests.workspace.acting import delete, edit, write
 
@@ -366,6 +367,34 @@ def test_the_folders_of_files_that_are_gone_go(workspace: Workspace, root: Path)
     (root / "n/f").rename(root / "n/g")
     (root / "n/g").write_text("mine")
     assert "folder n stays: it is not empty" in refused(lambda: workspace.undo(ADA)).hint
+
+
+def test_a_folder_that_was_left_empty_goes_and_comes_back_with_all_else(
+    workspace: Workspace, root: Path
+) -> None:
+    for name in ("d/e/f", "k/f", "a"):
+        write(workspace, ROBOT, name, "1\n")
+    for name in ("d/e/f", "k/f"):
+        delete(workspace, ROBOT, name)
+    (root / "d/e").chmod(0o700)
+    remove = {"action": "delete", "path": "k/g"}
+    write(workspace, ROBOT, "k/g/h", "1\n")
+    with workspace.draft(ROBOT, "manage_files") as draft:
+        workspace.submit(draft, manage_files.run(draft, remove))
+    for _ in range(2):
+        workspace.undo_selected(ADA, Selection(session=ROBOT))
+        assert os.listdir(root) == []
+        workspace.redo(ADA)
+        assert sorted(os.listdir(root)) == ["a", "d", "k"]
+        assert (root / "d/e").stat().st_mode & 0o777 == 0o700
+    # What holds something of a person's stays, and what a person has removed is not made anew.
+    (root / "d/mine").write_text("mine\n")
+    (root / "k").rmdir()
+    assert workspace.undo_selected(ADA, Selection(session=ROBOT)).left
+    assert sorted(str(one.relative_to(root)) for one in root.rglob("*")) == ["d", "d/mine"]
+    workspace.redo(ADA)
+    assert sorted(os.listdir(root)) == ["a", "d"]
+    assert sorted(os.listdir(root / "d")) == ["e", "mine"]
 
 
 def test_a_checkpoint_is_restored_again_and_in_part(workspace: Workspace, root: Path) -> None:

@@ -283,7 +283,7 @@ class UndoExecutor:
         left_alone = partly or self._fitting.are_bookkeeping(plan.changes, conflicts)
         if conflicts and not left_alone:
             raise self._refusal(whole, conflicts, files, session)
-        return fitted
+        return fitted if conflicts else self._large.with_empty_folders(plan, fitted)
 
     def _do(
         self,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.deadline import FOREVER, Deadline
-from filepact.domain.document import WorkspacePath
+from filepact.domain.document import FOLDER, WorkspacePath
 from filepact.errors import FilepactError, StaleFileError
 from filepact.fs.walk import TreeReader
 from filepact.fs.watch import stamp_at
@@ -20,7 +20,7 @@ from filepact.text.confusables import shown_name
 from filepact.text.gitignore import MACHINE_FOLDERS
 from filepact.values import replace
 from filepact.workspace.documents import EDITORCONFIG, DocumentCache
-from filepact.workspace.folder_steps import folder_at, turning_above, written
+from filepact.workspace.folder_steps import folder_at, folders_above, turning_above, written
 from filepact.workspace.handing import handed_on, stays_one, taking_over
 from filepact.workspace.journal import moved_since, new_id, new_proposal, operation_of
 from filepact.workspace.moves import same_entries
@@ -292,11 +292,7 @@ class KeptFiles:
         return found
 
     def empty_folders(self, plan: UndoChange) -> tuple[ChangeSet, list[str]]:
-        """The removal of the folders that were made for files which are all gone, as far as they hold nothing; and the others.
-
-        Args:
-            plan: What goes back.
-        """
+        """The removal of the folders that were made for files which are all gone, as far as they hold nothing; and the others."""
         parts = {one.id: one for one in plan.parts if not one.whole}
         made: dict[WorkspacePath, Revision] = {}
         for one in plan.operations:
@@ -314,6 +310,20 @@ class KeptFiles:
         order = sorted(made, reverse=True)
         return ChangeSet(tuple(FileChange(path, made[path], None) for path in order)), full
 
+    def with_empty_folders(self, plan: UndoChange, fitted: RebaseResult) -> RebaseResult:
+        """What goes back with the folders that were made for files which are gone already: a redo makes these anew."""
+        partly = {one.id for one in plan.parts if not one.whole}
+        whole = [one for one in plan.operations if one.id not in partly and plan.kind != "redo"]
+        # A folder that one of them had removed was there before.
+        had = (x for one in whole for x in one.changes.changes if x.before and x.before.is_folder)
+        used = fitted.changes.paths
+        stay = {*used, *(x._replace(path=up) for x in used for up in folders_above(x.path))}
+        stay |= {x.path for x in had}
+        gone, _ = self.empty_folders(replace(plan, operations=tuple(whole)))
+        more = [x for x in gone.changes if x.path not in stay]
+        changes = ChangeSet((*fitted.changes.changes, *more)) if more else fitted.changes
+        return replace(fitted, changes=changes, contents={**fitted.contents, FOLDER.content: b""})
+
     def put_back(
         self,
         receipt: Receipt,
@@ -324,19 +334,7 @@ class KeptFiles:
         *,
         dry_run: bool,
     ) -> Receipt:
-        """Put them back after all else has gone back, with an entry of its own in the journal.
-
-        Args:
-            receipt: What is said of all else.
-            plan: What goes back in all.
-            conflicts: What does not.
-            places: As `find` has it.
-            session: Who wants it.
-            dry_run: Whether it is only shown.
-
-        Returns:
-            The receipt of both, with all that is left.
-        """
+        """Put them back, as `find` has the places, after all else, with an entry of its own; the receipt of both, with all that is left."""
         from filepact.fs.kept_copies import put_back  # noqa: PLC0415 - nearly never
 
         failed: Conflicts = {}
