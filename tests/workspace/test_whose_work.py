@@ -397,6 +397,37 @@ def test_a_folder_that_was_left_empty_goes_and_comes_back_with_all_else(
     assert sorted(os.listdir(root / "d")) == ["e", "mine"]
 
 
+def test_what_is_left_of_an_operation_after_an_undo_of_some_paths_goes_back_and_no_more(
+    workspace: Workspace, root: Path
+) -> None:
+    (root / "d").mkdir()
+    for name in ("a", "d/b"):
+        (root / name).write_text("1\n2\n3\n")
+    whole = Selection(session=ROBOT)
+    here = workspace.guard.roots[0].path
+    write(workspace, ROBOT, "d/made", "1\n")
+    with workspace.draft(ROBOT, "patch_apply") as draft:
+        *targets, made = draft.open_all(["a", "d/b", "d/made"])
+        for target in targets:
+            draft.write(target, "one\n2\n3\n")
+        draft.delete(made, emptied_by=None)
+        workspace.submit(draft, "two files, and a third")
+    edit(workspace, ROBOT, "d/b", "3", "three")
+    # What was made and removed again came to nothing below d, and does not come back with the rest.
+    workspace.undo_selected(ADA, replace(whole, places=((here, "d"),)))
+    assert (root / "d/b").read_text() == "1\n2\n3\n"
+    workspace.undo_selected(ADA, whole)
+    assert (root / "a").read_text() == "1\n2\n3\n"
+    assert os.listdir(root / "d") == ["b"]
+    for _ in range(2):
+        workspace.redo(ADA)
+    # Of d/b the last change alone, of a the one before: that one is in force in d/b.
+    workspace.undo_selected(ADA, Selection(places=((here, "d/b"), (here, "a"))))
+    assert (root / "d/b").read_text() == "one\n2\n3\n"
+    workspace.undo_selected(ADA, whole)
+    assert (root / "d/b").read_text() == (root / "a").read_text() == "1\n2\n3\n"
+
+
 def test_a_checkpoint_is_restored_again_and_in_part(workspace: Workspace, root: Path) -> None:
     for name in ("a", "b", "c"):
         (root / name).write_text("1\n2\n3\n")

@@ -1,7 +1,6 @@
 """Which operations are meant: by turn, session, agent, time, file or id, and which of them are in force.
 
-Whose work goes back is decided here, by one rule for every way back (`whose`): an agent's does, and what a
-person did, or nobody is known to have done, stays unless it is named.
+Whose work goes back is decided here, by one rule for every way back (`whose`): an agent's; a person's, and nobody's, stays unless it is named.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from itertools import takewhile
 from shlex import quote
 from typing import TYPE_CHECKING, Final, Literal
 
+from filepact.domain.document import same_state
 from filepact.domain.operation import (
     BY_EDITOR,
     BY_NOBODY,
@@ -92,8 +92,7 @@ class Selection:
         checkpoint: Done after this checkpoint of the first root was set, in that root.
         before: This operation, by its id or the beginning of it, and what was done after it.
         everybody: Whether what is selected by time alone has what `whose` leaves out, too.
-        places: Only what was done to these files, or beneath these folders: each as its root and the
-            path beneath it.  If nothing else is said, what was done to each of them last.
+        places: Only what was done to these files, or beneath these folders; if nothing else is said, what was done to each last.
     """
 
     ids: tuple[str, ...] = ()
@@ -238,11 +237,7 @@ def lost_with(store: JournalStore, operation: Operation) -> Operation | None:
 
 
 def known_author(operation: Operation) -> Operation:
-    """The operation, if it is known who did it: else it has to be named to be taken back.
-
-    Raises:
-        InvalidParamsError: It may be what a person saved in their own editor.
-    """
+    """The operation, if it is known who did it: else it may be what a person saved, and has to be named to be taken back."""
     if operation.is_anybodys:
         what = " ".join(operation.summary.split())
         raise InvalidParamsError(
@@ -269,10 +264,7 @@ def newest_first(
 def select(
     store: JournalStore, roots: Sequence[RootId], selection: Selection
 ) -> tuple[list[Operation], dict[str, tuple[Place, ...]]]:
-    """The operations that are meant, in force or not, oldest first.
-
-    Returns:
-        With them, for each by its id, the places in which it counts; where it counts in all, none.
+    """The operations that are meant, in force or not, oldest first; and for each that counts in some places alone, by its id, these.
 
     Raises:
         NoChangeError: Nothing that was done to a place is in force, or no turn is.
@@ -542,7 +534,7 @@ def _last_on(store: JournalStore, place: Place) -> Operation | None:
     before: int | None = None
     while page := store.operations(root=root, path=path, before_seq=before, limit=50):
         for operation in page:
-            gone |= partly_gone(operation)
+            gone |= partly_gone(store, operation)
             if is_in_force(operation) and any(
                 is_in(change.path, place) and (operation.id, change.path) not in gone
                 for change in operation.changes.changes
@@ -557,12 +549,20 @@ def is_in(path: WorkspacePath, place: Place) -> bool:
     return path.root == root and (above in (".", path.path) or path.path.startswith(f"{above}/"))
 
 
-def partly_gone(operation: Operation) -> set[tuple[str, WorkspacePath]]:
-    """The changes that an undo has taken back of operations that are in force in other files."""
+def partly_gone(store: JournalStore, operation: Operation) -> set[tuple[str, WorkspacePath]]:
+    """The changes that an undo has taken back of operations that are in force in other files, also where two came to nothing."""
     if operation.kind != "undo" or operation.undone_by is not None or not operation.was_done:
         return set()
-    partly = [one for one, whole in operation.taken_back.items() if not whole]
-    return {(one, path) for one in partly for path in operation.changes.paths}
+    taken = [(store.operation(one), whole) for one, whole in operation.taken_back.items()]
+    now = {one.path: one.after for one in operation.changes.changes}
+    along = {path for one, whole in taken if whole for path in one.changes.paths}
+    return {
+        (one.id, of.path)
+        for one, whole in taken
+        for of in (() if whole else one.changes.changes)
+        # What is as the operation left it was taken back of a later one alone.
+        if (not same_state(now[of.path], of.after) if of.path in now else of.path in along)
+    }
 
 
 def effective(store: JournalStore, chosen: Sequence[Operation]) -> list[Operation]:

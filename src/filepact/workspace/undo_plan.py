@@ -270,7 +270,7 @@ def _newest_in_force(
     newest = last = lost = None
     gone: set[tuple[str, WorkspacePath]] = set()
     for operation in newest_first(store, roots):
-        gone |= partly_gone(operation)
+        gone |= partly_gone(store, operation)
         if operation.was_done and not is_passing(operation):
             last = last or operation
         if operation.kind == "change" and operation.was_done and whose(operation) == "agent":
@@ -526,7 +526,7 @@ def _gone(store: JournalStore, chosen: Sequence[Operation]) -> set[tuple[str, Wo
     gone: set[tuple[str, WorkspacePath]] = set()
     for undo in store.partial_undos(first):
         if undo.id not in names:
-            gone |= partly_gone(undo)
+            gone |= partly_gone(store, undo)
     return gone
 
 
