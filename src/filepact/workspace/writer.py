@@ -311,7 +311,7 @@ class KeptFiles:
         return ChangeSet(tuple(FileChange(path, made[path], None) for path in order)), full
 
     def with_empty_folders(self, plan: UndoChange, fitted: RebaseResult) -> RebaseResult:
-        """What goes back with the folders that were made for files which are gone already: a redo makes these anew."""
+        """Add the folders that were made for files which are gone already to what goes back: a redo makes them anew."""
         partly = {one.id for one in plan.parts if not one.whole}
         whole = [one for one in plan.operations if one.id not in partly and plan.kind != "redo"]
         # A folder that one of them had removed was there before.
