@@ -13,7 +13,7 @@ from tests.architecture.project import HOUSE, MODULES, WINGS, dotted, syntax
 MOST_MODULES = 159
 MOST_LINES = 60_648
 CORE = ("text", "domain", "fs", "store", "workspace")
-MOST_CORE_LINES = 51_731
+MOST_CORE_LINES = 51_735
 MOST_WING_LINES = {
     "filepact_acp": 10_450,
     "filepact_cli": 7_305,

@@ -186,7 +186,12 @@ class IgnoredStamps(dict["WorkspacePath", "Stamp"]):
     def take(
         self, root: RootId, hidden: Iterable[str], besides: Container[WorkspacePath]
     ) -> tuple[dict[str, Revision], dict[str, Revision]]:
-        """Know what is `hidden` and ignored as it is now, up to a few thousand files, besides those that are known anyway.
+        """Know what is ignored as it is now, up to a few thousand files.
+
+        Args:
+            root: Where.
+            hidden: The files and folders there that searches leave out.
+            besides: Files that are known anyway.
 
         Returns:
             Folders that programs have made for themselves, pipes and the like; and folders of which all is known.
@@ -360,7 +365,15 @@ def renamed_state(
     old: FileState | None,
     store: SnapshotStore | None,
 ) -> FileState | None:
-    """The state of a file, by its present name and stamp, if it was known as `old` by another; None where it has to be read."""
+    """The state of a file that was known by another name; None where it has to be read.
+
+    Args:
+        guard: Its roots.
+        path: The name that it has now.
+        stamp: Its stamp.
+        old: What was known under the other name.
+        store: Where its bytes may be kept.
+    """
     if old is None or old.stamp != stamp or old.racy or not guard.keeps(path):
         return None
     data = packed_bytes(old, store)

@@ -280,8 +280,7 @@ class UndoExecutor:
             if conflicts:
                 raise self._refusal(whole, conflicts, files, session) from None
             raise
-        left_alone = partly or self._fitting.are_bookkeeping(plan.changes, conflicts)
-        if conflicts and not left_alone:
+        if conflicts and not (partly or self._fitting.are_bookkeeping(plan.changes, conflicts)):
             raise self._refusal(whole, conflicts, files, session)
         return fitted if conflicts else self._large.with_empty_folders(plan, fitted)
 
@@ -375,8 +374,7 @@ class UndoExecutor:
             files that could not go back.
         """
         by = Session(f"undo-{of.id}", Actor("program", "filepact"))
-        ids: dict[ChangeId, Literal["approve", "redo"]] = {}
-        left: list[WorkspacePath] = []
+        ids, left = dict[ChangeId, Literal["approve", "redo"]](), list["WorkspacePath"]()
         for verdict in ("deny", "ask"):  # By both names of a folder the stricter one decides.
             some = {path: rule.name for path, rule in rules.items() if rule.verdict == verdict}
             if not some:

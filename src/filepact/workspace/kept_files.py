@@ -104,17 +104,8 @@ class KnownFiles:
         self._states: dict[WorkspacePath, FileState] = {}
         self.marks: deque[int] = deque()
         self._since: int | None = None
-        self._snapshots = {
-            root.path: FileSnapshot(
-                root,
-                nested_roots(root, guard),
-                most=limits.files,
-                overlooks=is_agent_log,
-                few=_FEW,
-                git=True,
-            )
-            for root in guard.roots
-        }
+        made = partial(FileSnapshot, most=limits.files, overlooks=is_agent_log, few=_FEW, git=True)
+        self._snapshots = {one.path: made(one, nested_roots(one, guard)) for one in guard.roots}
 
     def close(self) -> None:
         """Stop watching the roots."""
@@ -140,7 +131,10 @@ class KnownFiles:
     @property
     def folders(self) -> dict[RootId, Mapping[str, Revision]]:
         """The folders that were there when all files were last looked at, or before a call, with their states."""
-        return {root: {**one.lent, **one.folders} for root, one in self._snapshots.items()}
+        some = self._snapshots.items()
+        return {
+            root: {**one.lent, **one.folders} if one.lent else one.folders for root, one in some
+        }
 
     def was_free(self, span: CallRange) -> Callable[[WorkspacePath], bool]:
         """Tells of a file or folder whether there was none at the last look by now, nor before a time, for certain."""

@@ -197,12 +197,9 @@ class Rebase:
         more: list[FileChange] = []
         going = {one.path for one in changes.changes if one.after is None}
         whole = {old.path for old, _ in whole_moves(changes.changes)}
-        for path, change in turning.items():
-            if change.before is None or not change.before.is_folder:
-                continue
+        for path in (x for x, one in turning.items() if one.before and one.before.is_folder):
             root = self._guard.root_of(path.root)
-            apart = frozenset(one.path for one in whole if one.root == path.root)
-            with TreeReader(root, path.path, allow=_outside(apart), ignore=False) as entries:
+            with _entries(self._guard, path, whole) as entries:
                 for entry in entries:
                     inside = WorkspacePath(path.root, entry.path)
                     if inside in going:
@@ -307,8 +304,9 @@ class Rebase:
         return self._documents.merged(location, limit=LARGEST).shown
 
 
-def _outside(folders: Collection[str]) -> Callable[[str, bool], bool]:
-    return lambda path, _is_folder: path not in folders
+def _entries(guard: Guard, top: WorkspacePath, whole: Collection[WorkspacePath]) -> TreeReader:
+    allow = lambda path, _: top._replace(path=path) not in whole  # noqa: E731
+    return TreeReader(guard.root_of(top.root), top.path, allow=allow, ignore=False)
 
 
 def fit(

@@ -237,7 +237,7 @@ def lost_with(store: JournalStore, operation: Operation) -> Operation | None:
 
 
 def known_author(operation: Operation) -> Operation:
-    """The operation, if it is known who did it: else it may be what a person saved, and has to be named to be taken back."""
+    """The operation, if it is known who did it; InvalidParamsError else: it may be what a person saved, and has to be named."""
     if operation.is_anybodys:
         what = " ".join(operation.summary.split())
         raise InvalidParamsError(

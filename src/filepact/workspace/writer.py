@@ -334,7 +334,19 @@ class KeptFiles:
         *,
         dry_run: bool,
     ) -> Receipt:
-        """Put them back, as `find` has the places, after all else, with an entry of its own; the receipt of both, with all that is left."""
+        """Put them back after all else has gone back, with an entry of its own in the journal.
+
+        Args:
+            receipt: What is said of all else.
+            plan: What goes back in all.
+            conflicts: What does not.
+            places: As `find` has it.
+            session: Who wants it.
+            dry_run: Whether it is only shown.
+
+        Returns:
+            The receipt of both, with all that is left.
+        """
         from filepact.fs.kept_copies import put_back  # noqa: PLC0415 - nearly never
 
         failed: Conflicts = {}
