@@ -356,7 +356,9 @@ def _see_only_the_root(
                 (os.rmdir if made[name][0] == "folder" else os.unlink)(model / name)
     for name in sorted(other):
         entry, path = wanted[name], model / name
-        if entry is None or entry[0] == "special":
+        # Where the program has put something else in the place of a folder, nothing that they put into that is seen.
+        hidden = any(os.path.lexists(x) and not x.is_dir() for x in path.parents)
+        if hidden or entry is None or entry[0] == "special":
             continue
         for at in reversed([*above(name)]):
             if not (model / at).exists():
