@@ -578,6 +578,34 @@ def test_a_repository_that_a_link_takes_the_place_of_goes_back_with_what_was_com
         assert (agents.root / "old/mine.txt").read_text() == "mine\n"
 
 
+@pytest.mark.parametrize("since", [None, 0o750])
+@pytest.mark.parametrize("left", [True, False])
+def test_a_folder_that_was_moved_away_and_made_anew_gets_its_rights_again(agents, left, since):
+    old, new = agents.root / "old", agents.root / "new"
+    old.mkdir(0o700)
+    (old / "in.txt").write_text("in\n")
+    agents.tell("PreToolUse", "Bash", "t1", command="mv old new")
+    old.rename(new)
+    agents.tell("PostToolUse", "Bash", "t1", command="mv old new")
+    words = "mkdir old; mv new/in.txt old/in.txt; rmdir new"
+    agents.tell("PreToolUse", "Bash", "t2", command=words)
+    old.mkdir(0o755)
+    (new / "in.txt").rename(old / ("in.txt" if left else "other.txt"))
+    new.rmdir()
+    agents.tell("PostToolUse", "Bash", "t2", command=words)
+    if since:
+        old.chmod(since)  # by a person
+    with agents.workspace() as workspace:
+        if left and since:
+            with pytest.raises(NoChangeError):
+                workspace.undo_selected(PERSON, Selection(turn=NEWEST))
+        else:
+            workspace.undo_selected(PERSON, Selection(turn=NEWEST))
+    assert [one.name for one in old.iterdir()] == ["in.txt"]
+    assert old.stat().st_mode & 0o777 == (since or 0o700)
+    assert not new.exists()
+
+
 def test_a_file_that_became_a_name_of_another_goes_back_before_that_is_written_in_place(agents):
     other = agents.root / "other.txt"
     other.write_text("of the other\n")

@@ -10,8 +10,8 @@ from posixpath import basename, dirname
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from filepact.compression import compress, decompress, packed_size
-from filepact.domain.change import FileChange
-from filepact.domain.document import Revision, WorkspacePath, content_id
+from filepact.domain.change import ChangeSet, FileChange
+from filepact.domain.document import FOLDER, Revision, WorkspacePath, content_id
 from filepact.domain.protected import is_agent_log
 from filepact.errors import FilepactError, PathBlockedError, ReadFailedError
 from filepact.fs.path_form import is_beneath
@@ -22,7 +22,7 @@ from filepact.workspace.file_snapshot import COARSE, files_below, is_free, is_ra
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Iterable, Iterator
 
-    from filepact.domain.document import RootId, SnapshotRecord
+    from filepact.domain.document import Document, RootId, SnapshotRecord
     from filepact.fs.kept_copies import KeptCopies
     from filepact.fs.root import Root
     from filepact.fs.watch import Stamp
@@ -54,6 +54,7 @@ __all__ = [
     "standing",
     "turned_in",
     "unread",
+    "with_rights",
 ]
 
 _MOST_STAMPED: Final = 3_000  # ignored files that are known by their stamps alone
@@ -527,6 +528,24 @@ def free_among(
             free.add(WorkspacePath(root, above))
             above = dirname(above)
     return free
+
+
+def with_rights(
+    guard: Guard, changes: ChangeSet, current: Callable[[WorkspacePath], Document | None]
+) -> ChangeSet:
+    """The changes, with those of folders of which it is not known how they were made fitted to what is there.
+
+    One that is as every new folder gets its rights.  Any other stays as somebody has made it.
+    """
+    kept: list[FileChange] = []
+    for one in changes.changes:
+        if one.before is not FOLDER or one.after is None or not one.after.is_folder:
+            kept.append(one)
+            continue
+        now, root = current(one.path), guard.root_of(one.path.root)
+        if now and now.revision.is_folder and root.makes(one.path.path, now.revision):
+            kept.append(FileChange(one.path, now.revision, one.after))
+    return ChangeSet(tuple(kept))
 
 
 def _read_link(guard: Guard, root: Root, path: WorkspacePath, stamp: Stamp) -> FileState | None:

@@ -43,6 +43,7 @@ from filepact.text.landmarks import has_slid, lost_place
 from filepact.text.lines import line_ends, split_lines, with_line_ends_of
 from filepact.values import dataclass, replace
 from filepact.workspace.documents import DocumentCache
+from filepact.workspace.file_states import with_rights
 from filepact.workspace.folder_steps import same_rights, turning_above
 from filepact.workspace.journal import changed_since
 from filepact.workspace.moves import fit_whole, lost_repositories, same_entries, whole_moves
@@ -102,8 +103,7 @@ class Rebase:
     @contextmanager
     def locked(self, paths: Iterable[WorkspacePath]) -> Iterator[None]:
         """Hold the locks of some files."""
-        keys = {self._guard.root_of(path.root).lock_key(path.path) for path in paths}
-        with self._locks.hold(keys):
+        with self._locks.hold({self._guard.root_of(x.root).lock_key(x.path) for x in paths}):
             yield
 
     def fit(
@@ -154,7 +154,7 @@ class Rebase:
             return standing[path]
 
         for whole in steps:
-            step = whole if not conflicts else whole.without(conflicts)
+            step = with_rights(self._guard, whole.without(conflicts or ()), current)
             with suppress(NoChangeError):
                 fitted = fit(
                     *(step, current, content or self._store.content),

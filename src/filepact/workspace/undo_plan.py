@@ -13,7 +13,7 @@ from posixpath import basename, dirname
 from typing import TYPE_CHECKING, Final
 
 from filepact.domain.change import ChangeSet, FileChange
-from filepact.domain.document import WorkspacePath, same_state
+from filepact.domain.document import FOLDER, WorkspacePath, same_state
 from filepact.domain.operation import PARTLY, SEEN, who
 from filepact.errors import NoChangeError, NotFoundError, StaleFileError
 from filepact.text.confusables import shown_name
@@ -429,12 +429,11 @@ def _plan(
                 some[change.path] = not_kept(change.path.path, change)
         if meant:
             files = frozenset(change.path for change in meant)
-            of = [operation.id]
-            if operation.kind == "redo":
-                of = [*store.operation(operation.target).taken_back]
+            back = operation.kind == "redo" and store.operation(operation.target).taken_back
+            of = [*(back or [operation.id])]
             parts += [_Part(one, files, len(meant) == len(left)) for one in of]
     parts.reverse()
-    steps = runs.steps(without=unable)
+    steps = runs.steps(without=unable, rights=True)
     if not (steps or unable or instead):
         hint = "`filepact log`, or history with action log, shows what happened."
         raise NoChangeError("the files are as they were before that", hint=hint)
@@ -496,8 +495,7 @@ def _with_other_ends(
     """The changes that are meant with the other ends of renames: a file goes back to one name from the other."""
     paths = {one.path for one in meant}
     for pair in whole_moves(left):
-        ends = {one.path for one in pair}
-        if not paths.isdisjoint(ends):
+        if not paths.isdisjoint(ends := {one.path for one in pair}):
             # A repository goes with all that lies beside it.
             homes = [x._replace(path=dirname(x.path)) for x in ends if basename(x.path) == ".git"]
             paths |= ends | {
@@ -564,8 +562,13 @@ class _Runs:
         ends = {path: known[0] for path in paths if len(known := self._runs[path]) == 1}
         return {path: FileChange(path, *one) for path, one in ends.items() if one[0] != one[1]}
 
-    def steps(self, without: Collection[WorkspacePath] = ()) -> tuple[ChangeSet, ...]:
-        """The change sets that take all of them back: the newest of each file, then the earlier ones."""
+    def steps(
+        self, without: Collection[WorkspacePath] = (), *, rights: bool = False
+    ) -> tuple[ChangeSet, ...]:
+        """The change sets that take all of them back: the newest of each file, then the earlier ones.
+
+        With `rights` the last is of folders that went and were made anew, in which way nobody knows; see `with_rights`.
+        """
         runs = {x: run for x, run in self._runs.items() if x not in without}
         # A folder that went and came is made for what comes in it alone: then it was another who took it away.
         come = [x for x, run in runs.items() if run[0][0] and not same_state(*run[0])]
@@ -579,10 +582,10 @@ class _Runs:
             for path, known in runs.items()
             if path not in stay
         ]
-        return tuple(
-            ChangeSet(tuple(sorted(filter(None, step), key=_order))).with_turns
-            for step in zip_longest(*back)
-        )
+        made = [FileChange(x, FOLDER, runs[x][0][0]) for x in sorted(self._back & runs.keys())]
+        last = [ChangeSet(tuple(made))] if made and rights else []
+        some = (ChangeSet(tuple(sorted(filter(None, x), key=_order))) for x in zip_longest(*back))
+        return (*(one.with_turns for one in some), *last)
 
 
 def _follows(last: Revision | None, before: Revision | None) -> bool:
