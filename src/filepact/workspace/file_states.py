@@ -542,9 +542,10 @@ def with_rights(
         if one.before is not FOLDER or one.after is None or not one.after.is_folder:
             kept.append(one)
             continue
-        now, root = current(one.path), guard.root_of(one.path.root)
-        if now and now.revision.is_folder and root.makes(one.path.path, now.revision):
-            kept.append(FileChange(one.path, now.revision, one.after))
+        there, root = current(one.path), guard.root_of(one.path.root)
+        now = there and there.revision
+        if now and now.is_folder and now != one.after and root.makes(one.path.path, now):
+            kept.append(FileChange(one.path, now, one.after))
     return ChangeSet(tuple(kept))
 
 
