@@ -46,6 +46,7 @@ from dataclasses import dataclass, field, replace
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
+from posixpath import dirname
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from filepact.workspace import file_snapshot
@@ -218,6 +219,14 @@ def _play_run(place: Place, one: History, truth: Truth) -> str:
             # What belongs to Git is read-only there, and stays with its folder.
             if kinds == {"folder"} and (place.root / name / ".git").exists():
                 return True
+            # Between layers `mv` makes a folder anew, and it gets the set-group-id bit of the one that it is made in.
+            came, around = found.get(name), found.get(dirname(name))
+            if changes and came and around and around[1] & 0o2000:
+                by, was, after, when = truth.changes[name][-1]
+                if after and came == (after[0], after[1] | 0o2000, *after[2:]):
+                    truth.changes[name][-1] = by, was, came, when
+                    truth.now |= {name: came}
+                    return True
             told = kinds == {"folder"} or _is_limit(truth, name) or name in truth.linked
             return found.get(name) in states or (told and name in said)
 
