@@ -884,6 +884,20 @@ def test_an_executable_file_that_is_moved_is_moved_at_once(layered: Layered) -> 
     assert (status.st_ino, status.st_mode & 0o7777) == (inode, 0o4755)
 
 
+def test_a_folder_that_is_moved_stays_while_what_lies_in_it_waits(layered: Layered) -> None:
+    (layered.root / "old").mkdir()
+    (layered.root / "old/h").write_text("deep\n")
+    layered.begin()
+    layered.put("new/h", "deep\n")
+    Path(upper(layered, "new/h")).chmod(0o744)
+    shutil.copystat(layered.root / "old", upper(layered, "new"))
+    layered.remove("old")
+    result = layered.commit()
+    assert [one.status for one in result.receipts] == ["applied", "pending"]
+    assert (layered.root / "old/h").read_text() == "deep\n"
+    assert [*(layered.root / "new").iterdir()] == []
+
+
 def test_of_a_manifest_what_steers_waits_and_what_does_not_is_done(layered: Layered) -> None:
     said, runs = ('"A shop"', '"Small"'), ('"build": "tsc"', '"build": "x"')
     for name in ("a", "b"):

@@ -166,7 +166,7 @@ class Committer:
         mark: _Part | None = None
         published: Callable[[], None] | None = None
         folders = FolderSteps(begun, self._root_of)
-        moves = MoveSteps(begun.changes, self._root_of, folders)
+        moves = MoveSteps(begun, self._root_of, folders)
         joins = stays_joined(begun, self._store)
         handing = FileNames(begun, self._root_of, joins=joins)
         given = parts, begun, contents, held, prepared, folders, (joins, handing)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
 
     from filepact.domain.document import Document, Revision, RootId
+    from filepact.domain.operation import Operation
     from filepact.domain.policy import Rule
     from filepact.fs.in_place import WriteResult
     from filepact.fs.root import Root
@@ -134,7 +135,7 @@ class MoveSteps:
     """The moves of an operation, which are done before everything else of it, but for those into a folder that turns.
 
     Args:
-        changes: The changes of the operation.
+        operation: The operation.
         root_of: The open root of a path.
         folders: Is told which folders come and go with another.
 
@@ -145,10 +146,12 @@ class MoveSteps:
     """
 
     def __init__(
-        self, changes: ChangeSet, root_of: Callable[[RootId], Root], folders: FolderSteps
+        self, operation: Operation, root_of: Callable[[RootId], Root], folders: FolderSteps
     ) -> None:
+        changes = operation.changes
         self._root_of = root_of
         self._folders = folders
+        self._alone = operation.kind == "change" and operation.tool != "redo"
         self._moves = moves_of(changes)
         turning = {one.path for one in changes.changes if one.turns} if self._moves else set()
         self.late = [one for one in self._moves if _is_below(one.target, turning)]
@@ -189,10 +192,8 @@ class MoveSteps:
     def _do_all(self, moves: Iterable[Move]) -> list[Move]:
         left: list[Move] = []
         for one in moves:
-            if rename(self._root_of(one.source.root), one):
-                self._done.append(one)
-            else:
-                left.append(one)
+            done = rename(self._root_of(one.source.root), one, alone=self._alone)
+            (self._done if done else left).append(one)
         return left
 
     def take_back(self) -> list[FileChange]:
@@ -226,8 +227,10 @@ def _paths(moves: Iterable[Move]) -> frozenset[WorkspacePath]:
     return frozenset(one.path for move in moves for one in move.changes)
 
 
-def rename(root: Root, one: Move, *, back: bool = False) -> bool:
+def rename(root: Root, one: Move, *, back: bool = False, alone: bool = False) -> bool:
     """Do a move, or take it back; false, and nothing is done, where only copies can be made.
+
+    A folder that moves `alone` holds nothing: what is there may wait for a person.
 
     Raises:
         StaleFileError: What is there is something else than what the change starts from, or the new name is taken.
@@ -245,7 +248,8 @@ def rename(root: Root, one: Move, *, back: bool = False) -> bool:
     # With a repository goes whatever else somebody has put beside it.
     homes = {dirname(path[len(old.path) + 1 :]) for path in kept if basename(path) == ".git"}
     kept |= {f"{old.path}/{name}" for name in homes}
-    known = "" in homes or not names or (not whole and back)
+    known = "" in homes or not (names or (alone and states[0][1].is_folder))
+    known = known or (not whole and back)
     if not known and _holds_only(root, old.path, names, kept) != whole:
         return False
     there = whole or all(root.folder_state(f"{old.path}/{name}") for name, _ in states if name)
@@ -403,9 +407,8 @@ def _holds_only(root: Root, folder: str, names: set[str], kept: set[str]) -> boo
         return path not in kept and basename(path) != ".git"  # A repository goes as a whole.
 
     with TreeReader(root, folder, allow=allow, ignore=False) as entries:
-        if any(entry.path[at:] not in names for entry in entries):
-            return False
-        return entries.complete and not entries.beyond
+        known = all(entry.path[at:] in names for entry in entries)
+        return known and entries.complete and not entries.beyond
 
 
 def same_entries(changes: Iterable[FileChange]) -> list[Pair]:

@@ -238,7 +238,7 @@ class Recovery:
         if mark or any(one.not_done or self._is_torn(one) for one in files):
             folders = FolderSteps(operation, self._root_of)
             renamed = self._written_back(operation, folders)
-            MoveSteps(operation.changes, self._root_of, folders).take_back_after_crash()
+            MoveSteps(operation, self._root_of, folders).take_back_after_crash()
             traces, _ = self._traces(renamed, self._leftovers(operation))
             return self._take_back(operation, traces)
         if any(one.done for one in files or traces):
