@@ -1240,6 +1240,22 @@ def test_what_two_calls_name_is_not_that_ones_which_only_goes_on_in_the_backgrou
 
 
 @LINUX
+@pytest.mark.parametrize(
+    ("words", "turns"), [("git checkout -q -- .", {"the next"}), ("make", {"turn of s1"})]
+)
+def test_git_has_what_it_changes_also_if_a_background_command_names_it(agents, words, turns):
+    with begun(agents, command="(sleep 2; echo x > a.txt; npm run dev) &") as call, program():
+        agents.tell("PostToolUse", "Bash", **call)
+        then = {"call": "t2", "above": call["above"], "more": {"prompt_id": "the next"}}
+        agents.tell("UserPromptSubmit", **{**then, "above": chain(os.getppid(), os.getpid())})
+        agents.tell("PreToolUse", "Bash", command=words, **then)
+        agents.write("a.txt", "y\n")
+        agents.tell("PostToolUse", "Bash", command=words, **then)
+        with agents.workspace() as workspace:
+            assert {one.session.turn for one in workspace.log()} == turns
+
+
+@LINUX
 def test_what_a_person_makes_where_a_background_command_has_moved_a_folder_from_is_theirs(agents):
     (agents.root / "d").mkdir()
     agents.write("d/b.txt", "b\n")

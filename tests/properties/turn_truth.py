@@ -341,8 +341,15 @@ class Truth:
         ]
 
     def _added(self, name: str) -> set[bytes]:
-        """The lines of a file that are surely the person's, and still there."""
-        return self._lines_of("person", name) & {*_lines(self.now.get(name))}
+        """The lines of a file that are surely the person's, and still there: nobody has removed and added them since."""
+        whose: dict[bytes, str] = {}
+        for by, before, after, _ in self.changes.get(name, ()):
+            was, now = {*_lines(before)}, {*_lines(after)}
+            whose = {line: one for line, one in whose.items() if line in now}
+            whose |= dict.fromkeys(now - was, by)
+        return {line for line, by in whose.items() if by == "person"} & {
+            *_lines(self.now.get(name))
+        }
 
     def holds_only_persons(self, name: str, start: Entry | None, entry: Entry | None) -> bool:
         """Whether a file has what was there first, and the lines that are surely a person's."""

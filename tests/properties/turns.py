@@ -19,12 +19,13 @@ What was played, on 29 and 30 November 2026, while one head followed the other:
 - from 2026160000 on: 8,405, 15 wrong;
 - from 2026200000 on: 24,927, 2,766 of them by other doors than hooks, and 550 with kills, 14 wrong;
 - from 2026500000 on: 12,775 by hooks over three heads (the most on one 5,403), 8 wrong; 859 that were chosen since a person
-  does much in them, 4 wrong; 955 by the other doors, 2 wrong, and 100 with kills.
+  does much in them, 4 wrong; 955 by the other doors, 2 wrong, and 100 with kills;
+- after these 922 chosen ones by hooks (2026600000 to 2026605974), 1 wrong; of seeds from 2026610000 on, 400 each behind layers,
+  without them and by a guard, 294 behind layers of which the program waits 0.3 s first, and 42 that wait for a commit between the steps, none wrong;
+- from 2026700000 on: 28,103 by hooks over four heads (12,534 the most on one), 6 wrong, 2 of them the model's; 23,844 by all doors over three heads,
+  6 wrong, 3 the model's.
 
-All of these are mended, or were the model's.  After the last mends: 922 chosen ones by hooks (2026600000 to 2026605974), 1 wrong,
-mended since; and of seeds from 2026610000 on, 400 each behind layers, without them and by a guard, 294 behind layers
-of which the program waits 0.3 s first, and 42 that wait for a commit between the steps, none wrong.  20,000 without a wrong one, on
-one head, were not played.
+All of these are mended, or were the model's.
 """
 
 from __future__ import annotations

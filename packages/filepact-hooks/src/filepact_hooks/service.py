@@ -306,8 +306,8 @@ class HookDaemon:
         while len(self._calls) >= _MOST_CALLS:
             del self._calls[next(iter(self._calls))]
         self._calls[key] = OpenCall(
-            *(session, does.tool, may.names),
-            open_ended=does.open_ended,
+            *(session, does.tool, may.names, does.open_ended),
+            sweeping=may.sweeping,
             lone=event.lone,
             begun=self._clock(),
             heard=heard,

@@ -430,6 +430,7 @@ class OpenCall:
         tool: What it uses.
         names: The files that it names.
         open_ended: Whether it may change others.
+        sweeping: Whether these are any that Git knows of.
         lone: Whether nothing is heard when it is over.
         begun: By a steady clock, in seconds.
         heard: When it was told of, in nanoseconds since the epoch; 0 for never.
@@ -462,6 +463,7 @@ class OpenCall:
     above: tuple[HostProcess, ...] = ()
     approved: bool = False
     given: str = ""
+    sweeping: bool = False
     asked: bool = False
     late: frozenset[HostProcess] = frozenset()
     done: frozenset[WorkspacePath] = frozenset()
@@ -551,7 +553,9 @@ def shares(
             if not call.may_link and guard.root_of(path.root).glance(path.path) == ():
                 return False
             return not any(one.named(path) for one in at_work)
-        return call.runs and not rivals and unnamed(path)
+        # Git writes over whatever it knows, and what goes on in the background only now and then.
+        free = not any(one.named(path) for one in others if not (call.sweeping and one.late))
+        return call.runs and not rivals and free
 
     yield call.session, call.tool, own
     if at_work:
