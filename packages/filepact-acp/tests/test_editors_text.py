@@ -158,7 +158,8 @@ def test_nothing_is_written_between_the_editors_last_answer_and_its_new_text(tmp
         answered, told = [], []
 
         def type_once_it_is_written(_path):
-            if b"AGENT" in it.disk("b.txt"):
+            # A busy proxy may ask once more when all is told.
+            if b"AGENT" in it.disk("b.txt") and not told:
                 it.type("b.txt", "line 5\n", "line 5 TYPED\n")
                 answered[:] = [it.disk("b.txt"), len(it.log())]
 
