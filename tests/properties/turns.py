@@ -28,9 +28,9 @@ What was played, on 29 and 30 November 2026, while one head followed the other:
 All of these are mended, or were the model's.  After that, on one head:
 
 - from 2026870000 on: 13,961 by all doors (11,378 by hooks), 4 wrong, which are open: 2026879415 and one of its kind (a file in the place of
-  another agent's socket goes, and the socket is not named), 2026881936 (an empty folder that changed its place within a tick of the clock is put
-  down to nobody, and keeps the rest from going back), 2026881635 (a folder that the agent moved away and brought back, and a person then removed, comes
-  back empty).
+  another agent's socket goes, and the socket is not named), 2026881936 (of two folders that change places, a name that is a folder in the one and a
+  file in the other is put down to nobody, which keeps the rest from going back), 2026881635 (a folder that the agent moved away and brought back, and a
+  person then removed, comes back empty).
 """
 
 from __future__ import annotations
