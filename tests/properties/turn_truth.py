@@ -94,21 +94,24 @@ class Copy:
             self._make(name)
 
     def _make(self, name: str) -> None:
-        path, entry = self._root / name, self._entries.get(name)
-        if entry is None:
-            return
-        if entry[0] == "link":
-            path.symlink_to(entry[1])
-            return
+        entry = self._entries.get(name)
         first = next((some[0] for some in self._twins if name in some[1:]), None)
-        if first is not None:
-            path.hardlink_to(self._root / first)
-            return
-        if entry[0] == "folder":
-            path.mkdir(exist_ok=True)
-        else:
-            path.write_bytes(entry[2])
-        path.chmod(entry[1])
+        if first is not None and entry is not None:
+            (self._root / name).hardlink_to(self._root / first)
+        elif entry is not None:
+            make(self._root / name, entry)
+
+
+def make(path: Path, entry: Entry) -> None:
+    """Make an entry, or have it hold this."""
+    if entry[0] == "link":
+        path.symlink_to(entry[1])
+        return
+    if entry[0] == "folder":
+        path.mkdir(exist_ok=True)
+    else:
+        path.write_bytes(entry[2])
+    path.chmod(entry[1])
 
 
 @dataclass

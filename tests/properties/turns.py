@@ -68,7 +68,7 @@ from tests.properties.turn_histories import (
     smaller,
 )
 from tests.properties.turn_player import DaemonPlayer, Place
-from tests.properties.turn_truth import LARGE, Copy, Entry, Truth, above, tree
+from tests.properties.turn_truth import LARGE, Copy, Entry, Truth, above, make, tree
 from tests.properties.watchdog import PATIENCE, watched
 
 if TYPE_CHECKING:
@@ -291,7 +291,7 @@ class Sight:
                 with suppress(OSError):  # The program has put something else above it.
                     if name in now and now[name][0] != "folder":
                         (self.folder / name).unlink()
-                    _make(self.folder / name, entry)
+                    make(self.folder / name, entry)
                     self._kept.discard(name)
         self.truth.look(self.folder, "person", "while it ran")
         if self._kept and self._since is None:
@@ -379,19 +379,7 @@ def _see_only_the_root(
             if not (model / at).exists():
                 (model / at).mkdir()
                 (model / at).chmod(now[at][1] if at in now else 0o755)
-        _make(path, entry)
-
-
-def _make(path: Path, entry: Entry) -> None:
-    """Make an entry, or have it hold this."""
-    if entry[0] == "link":
-        path.symlink_to(entry[1])
-        return
-    if entry[0] == "folder":
-        path.mkdir(exist_ok=True)
-    else:
-        path.write_bytes(entry[2])
-    path.chmod(entry[1])
+        make(path, entry)
 
 
 def _is_another_kind(

@@ -522,9 +522,10 @@ def unkept_state(
     if is_odd(root, path):
         return PIPE
     wanted = basename(path) != ".git" and (empty or is_machine_made(root, path))
-    walk = TreeReader(root, path, allow=lambda _path, _is_folder: True, ignore=False)
-    with suppress(FilepactError), walk:
-        wanted &= known is None or not (all(one.path in known for one in walk) and walk.complete)
+    if wanted and known is not None:
+        walk = TreeReader(root, path, allow=lambda _path, _is_folder: True, ignore=False)
+        with suppress(FilepactError), walk:
+            wanted = not (all(one.path in known for one in walk) and walk.complete)
     return root.folder_state(path) if wanted else None
 
 

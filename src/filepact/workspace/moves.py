@@ -177,7 +177,7 @@ class MoveSteps:
         return _paths(self._do_all(each for one in whole for each in one.apart))
 
     def turn(self) -> None:
-        """Turn folders, as `FolderSteps.turn` has it, and move into those that have come."""
+        """Turn folders, as `FolderSteps.turn` has it, and move into those that have come what is never copied."""
         self._folders.turn()
         self._do_all(self.late)
 

@@ -304,9 +304,9 @@ class Rebase:
         return self._documents.merged(location, limit=LARGEST).shown
 
 
-def _entries(guard: Guard, top: WorkspacePath, whole: Collection[WorkspacePath]) -> TreeReader:
-    allow = lambda path, _: top._replace(path=path) not in whole  # noqa: E731
-    return TreeReader(guard.root_of(top.root), top.path, allow=allow, ignore=False)
+def _entries(guard: Guard, at: WorkspacePath, whole: Collection[WorkspacePath]) -> TreeReader:
+    root, own = guard.root_of(at.root), {one.path for one in whole if one.root == at.root}
+    return TreeReader(root, at.path, allow=lambda x, _: x not in own, ignore=False)
 
 
 def fit(
