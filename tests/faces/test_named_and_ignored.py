@@ -419,6 +419,29 @@ def test_an_ignored_file_that_git_writes_over_since_another_commit_has_it_comes_
     assert tree(root) == before
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("git stash -q -u", "git checkout -q -- .", "git checkout -q other", "git merge -q other"),
+        "git checkout -q other; git checkout -q -",
+    ],
+)
+@pytest.mark.parametrize("there", ["rm part/tracked", "mkdir part/in"])
+def test_what_git_writes_where_searches_do_not_look_goes_again(root, agent, command, there):
+    """It tracks that; a person makes something beside it."""
+    made = "echo part > .ignore; mkdir part; echo old > part/tracked; echo mine > part/mine"
+    base = "git add .ignore .gitignore part/tracked; git commit -qm x; git checkout -q -b other"
+    other = "mkdir part/new; echo new | tee part/added > part/new/too; git add part/new part/added"
+    words = f"{made}; {base}; {other}; git commit -qm y; git checkout -q -; {there}"
+    subprocess.run(["bash", "-c", f"{AUTHOR}; {words}"], cwd=root, check=True)
+    agent.bash("true")
+    before, after = tree(root), len(agent.log())
+    agent.bash(f"{AUTHOR}; {command}; mkdir -p part; echo also > part/by-hand")
+    (root / "part" / "mine.too").write_text("mine\n")
+    agent.undo(after)
+    assert tree(root) == before | {"part/mine.too": b"mine\n"}
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_what_a_command_does_to_ignored_files_is_taken_back(root, agent, command):
     # rm wants no word for folders that are missing: `git clean` takes node_modules as well.

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 PERSON = Session("p", Actor("person", "p"))
 COARSE = 25_000_000  # nanoseconds by which the birth of a file may be told too early
 TICK = 1_000_000_000  # nanoseconds within which a change before a call may count as its own
+SWAP = "mv first other; mv second first; mv other second"
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
 
 
@@ -191,6 +192,21 @@ def test_what_a_person_saves_while_they_are_asked_about_a_command_is_not_the_com
     assert sorted(one.name for one in agents.root.iterdir()) == [
         *("a.txt", "before-the-question.txt", "mine.txt")
     ]
+
+
+def test_rights_of_a_folder_that_a_command_makes_anew_are_its_own(agents):
+    """A file comes in it after that, so its own time tells nothing."""
+    (agents.root / "folder").mkdir(mode=0o700)
+    (agents.root / "folder" / "x").write_text("a\n")
+    agents.ask("Bash", command="./script")
+    agents.now = agents.write("made.txt", "later than that\n", after=COARSE) - 1 + TICK
+    command = "mv folder other; mkdir -m 755 folder; mv other/x folder; rmdir other"
+    subprocess.run(["sh", "-c", command], cwd=agents.root, check=True)
+    agents.tell("PostToolUse", "Bash", command="./script", more={"duration_ms": 0})
+    with agents.workspace() as workspace:
+        workspace.undo_selected(PERSON, Selection(turn=NEWEST))
+    assert (agents.root / "folder").stat().st_mode & 0o777 == 0o700
+    assert (agents.root / "folder" / "x").read_text() == "a\n"
 
 
 @pytest.mark.parametrize("words", ["chmod 700 d", "chmod 700 d*", "make"])
@@ -499,6 +515,59 @@ def test_folders_that_a_command_has_change_places_are_moved_by_it(agents):
     assert {name: (agents.root / name).read_text() for name in moved} == {
         name: f"of the {name.partition('/')[0]}\n" for name in moved
     }
+
+
+@pytest.mark.parametrize(
+    ("there", "does", "since"),
+    [
+        # What stood under a name in one of the folders, and in the other, or goes as well.
+        ("mkdir first/x; echo a > second/x", SWAP, ""),
+        ("mkdir first/x; echo a > second/x", SWAP, "rm first/x"),
+        ("mkdir first/x; echo a > second/x", SWAP, "echo b >> first/x"),
+        ("mkdir first/x first/x/in; echo b > first/x/f; echo a > second/x", SWAP, ""),
+        ("mkdir first/x second/x; echo a > first/x/f", SWAP, ""),
+        ("mkdir -m 700 first/x; mkdir second/x", SWAP, ""),
+        ("mkdir first/x second/y", SWAP, ""),
+        ("mkdir first/x; echo a > second/y", SWAP, ""),
+        ("mkdir -p first/in/x second/in; echo a > second/in/x", SWAP, ""),
+        # From where nobody looks: it is older than what was there.
+        ("mkdir ../out; echo a > ../out/x; echo b > first/x", "rm -r first; mv ../out first", ""),
+    ],
+)
+def test_what_comes_with_a_folder_has_come_when_the_folder_did(agents, there, does, since):
+    """It has its old times still, also in the place of something of another kind."""
+    subprocess.run(["sh", "-c", f"mkdir first second; {there}"], cwd=agents.root, check=True)
+    before = tree(agents.root)
+    agents.write("beside.txt", "mine\n", after=COARSE)
+    agents.ask("Bash", command=does)
+    written = agents.write("beside.txt", "after a question\n", after=COARSE)
+    agents.now = agents.write("made.txt", "later than that\n", after=COARSE) - 1 + TICK
+    assert agents.now > written + TICK
+    subprocess.run(["sh", "-c", f"{does}; {since}"], cwd=agents.root, check=True)
+    agents.tell("PostToolUse", "Bash", command=does, more={"duration_ms": 0})
+    with agents.workspace() as workspace:
+        workspace.undo_selected(PERSON, Selection(turn=NEWEST))
+    (agents.root / "beside.txt").unlink()
+    assert tree(agents.root) == before
+
+
+def test_a_folder_with_a_persons_file_does_not_go_back_as_an_empty_one_of_the_same_time(agents):
+    """A command moves the folder and makes it anew, and the one in it was made in the very tick in which it changed last."""
+    inner, file = agents.root / "first" / "in", agents.root / "first" / "x"
+    inner.mkdir(parents=True)
+    file.write_text("a\n")
+    for one in (inner, inner.parent):
+        os.utime(one, ns=(1, 1))
+    command = "mv first second; mkdir first; echo a > first/x"
+    agents.ask("Bash", command=command)
+    file.write_text("an hour of work\n")
+    agents.now = agents.write("made.txt", "later than that\n", after=COARSE) - 1 + TICK
+    subprocess.run(["sh", "-c", command], cwd=agents.root, check=True)
+    agents.tell("PostToolUse", "Bash", command=command, more={"duration_ms": 0})
+    with agents.workspace() as workspace:
+        workspace.undo_selected(PERSON, Selection(turn=NEWEST))
+    assert sorted(inner.iterdir()) == []
+    assert "an hour of work\n" in {one.read_text() for one in agents.root.glob("*/x")}
 
 
 @pytest.mark.parametrize("way", ["turn", "session"])

@@ -9,6 +9,7 @@ import os
 import stat
 import time
 from contextlib import suppress
+from functools import cached_property
 from itertools import groupby
 from posixpath import dirname
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -34,6 +35,7 @@ __all__ = [
     "IGNORE_FILES",
     "MOST_COUNTED",
     "MOST_FILES",
+    "Arrivals",
     "RootStamps",
     "Stamp",
     "files_behind",
@@ -340,6 +342,85 @@ def is_later(
     doubts = bool(stood) and not sure
     later = (now > since and not (doubts and now == modified) for modified, now in times)
     return any(later) if stood else next(later, False)
+
+
+class Arrivals:
+    """Tells of names in a root whether they became what they are after a moment.
+
+    What lies in a folder that was moved has its old times still.  What was known by another name in the very same state
+    came with a folder, unless it is younger: any folder above it counts then that may have come.
+
+    Args:
+        root: The root.
+        known: The stamps of files before.
+        now: Those of the files that differ; None for what is gone.
+        folders: The folders that were known before, with their states.
+        there: Those that are there.
+        looked: When the last look began, nanoseconds since the epoch; 0 for none.
+    """
+
+    def __init__(
+        self,
+        root: Root,
+        known: Mapping[str, Stamp],
+        now: Mapping[str, Stamp | None],
+        folders: Mapping[str, Revision],
+        there: Mapping[str, Revision],
+        looked: int = 0,
+    ) -> None:
+        self._root, self._known, self._now, self._looked = root, known, now, looked
+        self._folders, self._there = folders, there
+
+    @cached_property
+    def _sources(self) -> dict[object, str]:
+        found: dict[object, str] = {self._known[x]: x for x in self._now if x in self._known}
+        return found | _others(self._folders, self._there)
+
+    @cached_property
+    def _targets(self) -> dict[object, str]:
+        return _others(self._there, self._folders)
+
+    @cached_property
+    def _stood(self) -> set[str]:
+        """The folders with a file that was not even renamed: none of them has come."""
+        known, now = self._known.items(), self._now
+        return {".", *(dirname(name) for name, one in known if now.get(name, one) == one)}
+
+    def source(self, name: str) -> str:
+        """The other name by which what is there was known before; empty for none."""
+        held = self._now.get(name) or self._there.get(name)
+        same = held is None or held in (self._known.get(name), self._folders.get(name))
+        return "" if same else self._sources.get(held, "")
+
+    def target(self, folder: Revision | None) -> str:
+        """The other name by which a folder may be there that was known in a state; empty for none."""
+        return self._targets.get(folder, "")
+
+    def later(self, name: str, since: int, *, sure: bool) -> bool:
+        """Whether a name became what it is after a moment, as of `is_later`."""
+        stamp, there = self._now.get(name), name
+        if is_later(self._root, name, stamp, since):
+            return True
+        # What is gone went no later than something came where it lay.
+        while there and self._root.glance(there) is None:
+            there = dirname(there)
+        return self._came(there) and is_later(
+            self._root, name, stamp, since, stood=self._stood, sure=sure
+        )
+
+    def _came(self, name: str) -> bool:
+        """Whether what is there was elsewhere at the last look."""
+        stamp, known = self._now.get(name), self._known.get(name)
+        held = () if stamp or name not in self._there else self._root.glance(name)
+        if stamp and known and stamp.inode != known.inode:
+            held = stamp
+        return bool(self.source(name) or (held and held[3] < self._looked))
+
+
+def _others(some: Mapping[str, Revision], than: Mapping[str, Revision]) -> dict[object, str]:
+    """The folders of which there are others, or none, each by its state if that has the time of its last change."""
+    other = ((name, one) for name, one in some.items() if than.get(name) != one)
+    return {one: name for name, one in other if one.attributes and one.attributes.modified}
 
 
 def is_odd(root: Root, path: str) -> bool:

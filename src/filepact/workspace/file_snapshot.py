@@ -168,6 +168,8 @@ class FileSnapshot:
         self._listed: Collection[str] = ()
         self._attended: frozenset[str] = frozenset()
         self._trees: frozenset[str] = frozenset()
+        self._swept: frozenset[str] | None = None
+        self._written: frozenset[str] = frozenset()
         self._racy: set[str] = set()
         self._doubtful: set[str] = set()
         self._most, self._few, self._git = most, few, git
@@ -264,16 +266,19 @@ class FileSnapshot:
             return self.folders.get(name, self.there[name])
         return self._root.folder_state(name)
 
-    def attend(self, names: Collection[str], trees: Collection[str]) -> None:
+    def attend(
+        self, names: Collection[str], trees: Collection[str], swept: frozenset[str] | None = None
+    ) -> None:
         """Look at some files every time, whatever ignore rules say of them, until this is called again.
 
         Args:
             names: The files.  Those that nobody knows are not there.
             trees: Names that nothing is at, where a folder may come.
+            swept: Where Git may write anywhere, what is not looked into and of which all files are known; else None.
         """
         known = self._attended.difference(names) & self.stamps.keys()
         left = [name for name in known if name not in self._listed]
-        self._attended, self._trees = frozenset(names), frozenset(trees)
+        self._attended, self._trees, self._swept = frozenset(names), frozenset(trees), swept
         self.watcher.watch({dirname(name) or "." for name in left})
         self._doubtful.update(left)
 
@@ -324,7 +329,7 @@ class FileSnapshot:
         if seen.scan is None:
             self._doubtful |= seen.names
             suspects = self._doubtful | self._racy if racy else self._doubtful
-            stamps = self._rechecked(suspects | self._expected())
+            stamps = self._rechecked(suspects | self._expected(self.hidden | seen.hidden))
             stamps |= self._moved_and_hidden(stamps, seen.hidden)
             newly = self._newly_seen(stamps)
             self._follow(seen)
@@ -336,7 +341,8 @@ class FileSnapshot:
         stamps = {
             name: stamp for name, stamp in seen.scan.stamps.items() if self._differs(name, stamp)
         }
-        expected = self._expected() - seen.scan.stamps.keys() - self.stamps.keys()
+        some = self._expected(seen.scan.hidden)
+        expected = some - seen.scan.stamps.keys() - self.stamps.keys()
         stamps |= self._rechecked((*self._missing(seen.scan), *expected))
         stamps |= self._moved_and_hidden(stamps, seen.scan.hidden)
         # Of one that is only in doubt, the rules are what they were: what they name was ignored when it came.
@@ -367,7 +373,11 @@ class FileSnapshot:
         """Tells of a file or folder whether there was none at the last look by now, for certain."""
         named, trees, free = self._attended, self._trees, partial(is_free, self.hidden, self.end)
         return lambda name: (
-            name in named or name in self.came or _is_below(name, trees) or free(name)
+            name in named
+            or name in self.came
+            or name in self._written
+            or _is_below(name, trees)
+            or free(name)
         )
 
     def _newly_seen(self, stamps: dict[str, Stamp | None]) -> frozenset[str]:
@@ -392,17 +402,36 @@ class FileSnapshot:
         self._seen = [one for one in stamps.values() if one]
         return frozenset(before)
 
-    def _expected(self) -> set[str]:
-        """The files that are looked at every time, with those of folders that came."""
-        names = set(self._attended)
-        states = {one: self._root.folder_state(one) for one in (*self.came, *self._trees)}
+    def _expected(self, hidden: Collection[str]) -> set[str]:
+        """The files that are looked at every time, with those of folders that came, and what Git has put into hidden ones."""
+        names, written = set(self._attended), set[str]()
+        tracked = [] if self._swept is None else [one for one in hidden if self._is_tracked(one)]
+        tops = *self.came, *self._trees, *tracked
+        states = {one: self._root.folder_state(one) for one in tops}
         came = {one: x for one, x in states.items() if x and not is_machine_made(self._root, one)}
         for tree in self._trees:
             below = files_below(self._root, tree, _MOST_HIDDEN)
             names.update(below.stamps)
             came |= below.folders
+        for top in tracked:
+            below = files_below(self._root, top, _MOST_MOVED)
+            if below.end is None and (top in (self._swept or ()) or top not in (self.passed or ())):
+                written |= {
+                    x for x in below.stamps.keys() - self.stamps.keys() if self._is_tracked(x)
+                }
+                came |= {x: y for x, y in below.folders.items() if self._is_tracked(x)}
+        self._written = frozenset(written)
         self.came = {x: came[x] for x in came.keys() - self.folders.keys()}
-        return names
+        return names | written
+
+    def _is_tracked(self, name: str) -> bool:
+        """Whether the repository that a path lies in tracks it, or anything below it."""
+        above = name
+        while above:
+            above = dirname(above)
+            if tracked := self._root.trees.at(above or "."):
+                return tracked(name)
+        return False
 
     def _moved_and_hidden(
         self, stamps: Mapping[str, Stamp | None], hidden: Collection[str]

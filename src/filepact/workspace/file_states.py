@@ -15,7 +15,7 @@ from filepact.domain.document import FOLDER, Revision, WorkspacePath, content_id
 from filepact.domain.protected import is_agent_log
 from filepact.errors import FilepactError, PathBlockedError, ReadFailedError
 from filepact.fs.path_form import is_beneath
-from filepact.fs.watch import folder_sign, gone_among, is_later, is_odd, stamp_at, stamps_at
+from filepact.fs.watch import folder_sign, gone_among, is_odd, stamp_at, stamps_at
 from filepact.text.secrets import holds_private_key
 from filepact.workspace.file_snapshot import COARSE, files_below, is_free, is_racy, unkept_state
 
@@ -25,12 +25,13 @@ if TYPE_CHECKING:
     from filepact.domain.document import Document, RootId, SnapshotRecord
     from filepact.fs.kept_copies import KeptCopies
     from filepact.fs.root import Root
-    from filepact.fs.watch import Stamp
+    from filepact.fs.watch import Arrivals, Stamp
     from filepact.workspace.file_snapshot import FileSnapshot, Folder
     from filepact.workspace.guard import Guard
 
 __all__ = [
     "ALWAYS",
+    "AttendedFiles",
     "CallRange",
     "FileState",
     "IgnoredStamps",
@@ -51,7 +52,6 @@ __all__ = [
     "renamed_state",
     "repositories",
     "stamps_of",
-    "standing",
     "turned_in",
     "unread",
     "with_rights",
@@ -125,6 +125,15 @@ class CallRange(NamedTuple):
 
 
 ALWAYS: Final = CallRange()
+
+
+class AttendedFiles(NamedTuple):
+    """What a call may change: files, those that were not there or are known for its sake alone, and folders as of `swept`."""
+
+    names: set[WorkspacePath]
+    free: set[WorkspacePath]
+    added: set[WorkspacePath]
+    swept: dict[RootId, frozenset[str]]
 
 
 class SnapshotStore(Protocol):
@@ -445,16 +454,23 @@ def made_before(guard: Guard, path: WorkspacePath, span: CallRange) -> bool:
 
 
 def turned_in(
-    root: Root, path: WorkspacePath, was: Revision | None, now: Revision | None, span: CallRange
+    root: Root,
+    path: WorkspacePath,
+    was: Revision | None,
+    now: Revision | None,
+    span: CallRange,
+    arrivals: Arrivals,
 ) -> bool:
     """Whether a folder has come, gone or got other rights in a time."""
     held = root.glance(path.path) if now is not None else ()
-    if was and held and held[2] == held[3] and span.since > span.begun and not span.claims(path):
-        return False  # A name in it came or went last: it may have got its rights before.
-    later, late = (
-        bool(one) and (held[3] > one if held else is_later(root, path.path, None, one))
-        for one in span[:2]
-    )
+    sure = span.claims(path)
+    if was and held and held[2] == held[3] and span.since > span.begun and not sure:
+        # A name in it came or went last: it may have got its rights before, if it is no other one.
+        if (root.born(path.path) or 0) <= span.since:
+            return False
+    # One that is there by another name went when it got that.
+    name = (not now and arrivals.target(was)) or path.path
+    later, late = (bool(one) and arrivals.later(name, one, sure=sure) for one in span[:2])
     return (later or not span.since) and not late
 
 
@@ -482,11 +498,6 @@ def moved_ends(
             same = basename(old) == basename(new)
             old, new = (dirname(old), dirname(new)) if same else ("", "")
     return found
-
-
-def standing(known: Mapping[str, Stamp], now: Mapping[str, Stamp | None]) -> set[str]:
-    """The folders with a file that was not even renamed: none of them has come; `now` as of `moved_ends`."""
-    return {".", *(dirname(name) for name, one in known.items() if now.get(name, one) == one)}
 
 
 def repositories(guard: Guard, steering: Iterable[WorkspacePath]) -> Iterator[FileChange]:

@@ -17,15 +17,11 @@ from filepact.domain.document import FOLDER, SnapshotFile, SnapshotRecord, Works
 from filepact.domain.protected import has_agent_logs, is_agent_log, is_in_git
 from filepact.fs.atomic import LARGEST
 from filepact.fs.kernel import place_of, same_places
-from filepact.fs.watch import Stamp, files_behind, is_later, moment, stamp_at
-from filepact.workspace.file_snapshot import (
-    PIPE,
-    FileSnapshot,
-    RacyFiles,
-    nested_roots,
-)
+from filepact.fs.watch import Arrivals, Stamp, files_behind, is_later, moment, stamp_at
+from filepact.workspace.file_snapshot import PIPE, FileSnapshot, RacyFiles, nested_roots
 from filepact.workspace.file_states import (
     ALWAYS,
+    AttendedFiles,
     CallRange,
     FileState,
     IgnoredStamps,
@@ -40,7 +36,6 @@ from filepact.workspace.file_states import (
     packed_bytes,
     read_state,
     renamed_state,
-    standing,
     turned_in,
     unread,
 )
@@ -63,9 +58,6 @@ _FEW: Final = 20  # new files of which one by one is asked whether they are igno
 _LONGEST_READ: Final = 2.0  # seconds that a call waits at most until files are kept
 _MADE: Final = (".class", ".log", ".o", ".obj", ".pid", ".pyc", ".swp", ".tmp", ".coverage")
 """How names of ignored files end that programs write all the time."""
-
-_Attended = tuple[set[WorkspacePath], set[WorkspacePath], set[WorkspacePath]]
-"""Files that a call may change, those of them that were not there, and those that are known for its sake alone."""
 
 
 class KnownFiles:
@@ -92,8 +84,9 @@ class KnownFiles:
         self.newly: list[tuple[WorkspacePath, Stamp]] = []
         self.ends: dict[WorkspacePath, WorkspacePath] = {}
         self._went: dict[RootId, set[str]] = {}
+        self._arrivals: dict[RootId, Arrivals] = {}
         self._former: dict[tuple[RootId, Stamp], WorkspacePath] = {}
-        self._attended: dict[Hashable, _Attended] = {}
+        self._attended: dict[Hashable, AttendedFiles] = {}
         self._unsaved: set[WorkspacePath] = set()
         self._told: set[WorkspacePath] = set()
         self._ignored = IgnoredStamps(guard)
@@ -180,6 +173,7 @@ class KnownFiles:
             known = {**lent, **snapshot.folders} if lent else snapshot.folders
             if known is there and not snapshot.came:
                 continue
+            arrivals = self._arrivals.get(root) or Arrivals(of, {}, {}, known, there)
             for name in sorted((known.keys() | there.keys() | snapshot.came.keys()) - told.keys()):
                 was, now = known.get(name), snapshot.folder_now(name)
                 same = was and now and same_rights(was, now)
@@ -189,11 +183,11 @@ class KnownFiles:
                 went = span.since and now is None and self.has_gone(path)
                 if went or (was is None and made_before(self._guard, path, span)):
                     continue
-                if turned_in(of, path, was, now, span):
+                if turned_in(of, path, was, now, span, arrivals):
                     yield FolderChange(path, was, now)
 
     def has_gone(self, path: WorkspacePath) -> bool:
-        """Whether a folder was moved, with all that it held, before the time of the last look."""
+        """Whether a folder went before the time of the last look, or something came in its place that is told of later."""
         return path.path in self._went.get(path.root, ())
 
     def get(self, path: WorkspacePath) -> FileState | None:
@@ -216,7 +210,7 @@ class KnownFiles:
 
     def let_go(self, under_way: Collection[Hashable]) -> None:
         """Let go of the copies for calls that are over."""
-        known = [names for call, (names, *_) in self._attended.items() if call in under_way]
+        known = [one.names for call, one in self._attended.items() if call in under_way]
         if self._attended:
             self._copies.release(frozenset[object]().union(*known))
 
@@ -412,17 +406,18 @@ class KnownFiles:
             ignored: Whether those count that are ignored, and known by their stamps alone.
         """
         since, until, _, claims, made = *span, CallRange(*span[:3])
-        for some in (self.newly, self.ends, self._former):
+        for some in (self.newly, self.ends, self._former, self._arrivals):
             some.clear()
         for root in self._guard.roots:
+            snapshot = self._snapshots[root.path]
+            looked = snapshot.looked
             _, suspects = self._look(root, lambda: False, keep=True, hidden=True)
             there = {one.inode: (name, one) for name, one in suspects.stamps.items() if one}
-            snapshot = self._snapshots[root.path]
             known = snapshot.stamps
             self.ends |= moved_ends(root.path, known, suspects.stamps, snapshot.there)
-            # What lies in a folder that was moved has its old times still.
-            brought: dict[Stamp | None, str] = {known[x]: x for x in suspects.stamps if x in known}
-            stood = standing(known, suspects.stamps) if since and self.ends else {"."}
+            folders = self.folders[root.path], snapshot.there
+            arrivals = Arrivals(root, known, suspects.stamps, *folders, looked)
+            self._arrivals[root.path] = arrivals
             others = [x for x in suspects.stamps if x in known and known[x] != suspects.stamps[x]]
             self._former |= {(root.path, known[x]): WorkspacePath(root.path, x) for x in others}
             later, before, left = set[str](), set[str](), set[str]()
@@ -433,33 +428,34 @@ class KnownFiles:
                 again = there.get(old.inode) if old and other else None
                 by_folder = again is not None and again[1] == old
                 # One that is there by another name, which it got before, went before.
-                names = (name, again[0] if again else name, brought.get(stamp, name))
+                source, path = arrivals.source(name), WorkspacePath(root.path, name)
+                names = (name, again[0] if again else name, source or name)
                 mine = any(claims(WorkspacePath(root.path, one)) for one in names)
-                later_than = partial(is_later, root, since=since, sure=mine)
-                went = again and since and not later_than(*again, stood=stood if by_folder else ())
+                went = again and since and not arrivals.later(again[0], since, sure=mine)
                 if stamp is None:
                     (before if went and by_folder else left).update(folders_above(name))
-                came, path = other and stamp in brought, WorkspacePath(root.path, name)
                 gone = went if stamp is None else not old and made_before(self._guard, path, made)
-                if not gone and (not since or later_than(name, stamp, stood=stood if came else ())):
+                later_than = (by_folder and stamp is None) or arrivals.later(name, since, sure=mine)
+                if not gone and (not since or later_than):
                     later.add(name)
                     moved |= {name: old} if old and other and not went else {}
-                    if came and stamp and stamp.changed <= since:
-                        former[name] = brought[stamp]
+                    if source and stamp and stamp.changed <= since:
+                        former[name] = source
             # Where a person has saved what was there, what came in its place would be lost with that.
             while apart := {x for x, y in former.items() if x in later and y not in later}:
                 later -= apart
             from_there = {old for name, old in moved.items() if name in later}
-            self._went[root.path] = before - left
+            later |= {name for name, stamp in suspects.stamps.items() if stamp in from_there}
+            self._went[root.path] = (before - left) | (suspects.stamps.keys() - later)
             for name, stamp in suspects.stamps.items():
                 path = WorkspacePath(root.path, name)
                 if name in suspects.newly and stamp is not None:
                     self._ignored.pop(path, None)
                     self.put(path, FileState(stamp))
                     self.newly.append((path, stamp))
-                elif until and is_later(root, name, stamp, until):
+                elif until and arrivals.later(name, until, sure=claims(path)):
                     continue
-                elif name in later or stamp in from_there:
+                elif name in later:
                     yield path, stamp
         for path, stamp in self._ignored.differences() if ignored else ():
             place = self._guard.root_of(path.root), path.path, stamp
@@ -525,7 +521,7 @@ class KnownFiles:
             The files, as they are shown, that could not be kept, with their sizes.
         """
         for ended in [one for one in self._attended if one not in under_way]:
-            for path in self._attended.pop(ended)[2]:
+            for path in self._attended.pop(ended).added:
                 if not self._snapshots[path.root].listed(path.path):
                     self.drop(path)
         until, left = time.monotonic() + _LONGEST_READ, self.limits.call
@@ -534,7 +530,7 @@ class KnownFiles:
         # Git writes over what it ignores where another commit has it, and removes what only searches leave out.
         named = may.files | found
         tops = [(root, ".") for root in self._snapshots] if may.sweeping else ()
-        swept, _ = named_below(*given, tops, self.limits.file)
+        swept, beyond = named_below(*given, tops, self.limits.file)
         added: set[WorkspacePath] = set()
         if len(under_way) < 2:
             self._ignored.clear()
@@ -567,12 +563,15 @@ class KnownFiles:
         names = {*named, *swept, *(WorkspacePath(*one) for one in may.folders)}
         # Of a link to a folder both are named; what lies in the folder was there before.
         free = free_among(self._guard, may.files, self._states)
-        self._attended[call] = names, free, added - may.files
+        whole = {x: frozenset() if beyond else self._snapshots[x].hidden for x, _ in tops}
+        self._attended[call] = AttendedFiles(names, free, added - may.files, whole)
         for root, snapshot in self._snapshots.items():
             some = self._attended.values()
+            walked = [one.swept[root] for one in some if root in one.swept]
             snapshot.attend(
-                {one.path for named, _, _ in some for one in named if one.root == root},
-                {one.path for _, new, _ in some for one in new if one.root == root},
+                {x.path for one in some for x in one.names if x.root == root},
+                {x.path for one in some for x in one.free if x.root == root},
+                frozenset[str]().union(*walked) if walked else None,
             )
         return unkept
 

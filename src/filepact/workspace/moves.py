@@ -100,20 +100,16 @@ class Move:
 
 def moves_of(changes: ChangeSet) -> tuple[Move, ...]:
     """The moves of a change set, which no change of it has to go before."""
-    if len(changes.changes) == 1:
+    if len(some := changes.changes) == 1:
         return ()
-    turning = {one.path for one in changes.changes if one.turns}
-    pairs = [
-        pair
-        for pair in same_entries(changes.changes)
-        if not any(_is_below(side.path, turning) for side in pair)
-    ]
-    whole = whole_moves(changes.changes)
+    turning = {one.path for one in some if one.turns}
+    pairs = [x for x in same_entries(some) if not any(_is_below(y.path, turning) for y in x)]
+    whole = whole_moves(some)
     ends = {one.path for pair in whole for one in pair}
     homes = {
         _home(old.path): _home(new.path) for old, new in whole if basename(old.path.path) == ".git"
     }
-    rest = [x for x in changes.changes if x.path not in ends and not _is_below(x.path, turning)]
+    rest = [x for x in some if x.path not in ends and not _is_below(x.path, turning)]
     folders = _folders(rest, pairs, homes)
     for old, new in whole:
         # One that lies in another folder which is moved goes along.
@@ -472,8 +468,11 @@ def _folders(
         before = dict(_below(one, path, one.before) for one in inside if not one.after)
         after = dict(_below(one, new.path, one.after) for one in there if not one.before)
         known = len(before) == len(inside) and len(after) == len(there)
+        # One in it that has the same time may be the other one as well.
+        times = {written(one.before or one.after) for one in (*inside, *there)}
+        named = basename(path.path) == basename(new.path.path) or written(old.before) not in times
         unknown = not (before and after) and all(one.path in folders for one in (*inside, *there))
-        if known and (before == after or unknown):
+        if known and (before == after or (unknown and named)):
             taken |= {path, new.path}
             found.append((old, new, (old, new, *inside, *there)))
     return found
