@@ -464,10 +464,9 @@ def turned_in(
     """Whether a folder has come, gone or got other rights in a time."""
     held = root.glance(path.path) if now is not None else ()
     sure = span.claims(path)
-    if was and held and held[2] == held[3] and span.since > span.begun and not sure:
-        # A name in it came or went last: it may have got its rights before, if it is no other one.
-        if (root.born(path.path) or 0) <= span.since:
-            return False
+    named_last = was and held and held[2] == held[3] and span.since > span.begun and not sure
+    if named_last and (root.born(path.path) or 0) <= span.since:
+        return False  # It may have got its rights before that name came or went in it, and is no other one.
     # One that is there by another name went when it got that.
     name = (not now and arrivals.target(was)) or path.path
     later, late = (bool(one) and arrivals.later(name, one, sure=sure) for one in span[:2])
