@@ -225,6 +225,21 @@ def test_what_a_pipe_took_the_place_of_comes_back_once_a_person_has_removed_it(r
     assert (folders(root), tree(root)) == before
 
 
+@pytest.mark.parametrize(
+    "does", ["rm pipe; echo x > pipe", "rm pipe; ln -s a.txt pipe", "mv pipe b; echo x > pipe"]
+)
+def test_a_pipe_that_a_file_has_taken_the_place_of_is_named_and_all_else_goes_back(
+    root, agent, does
+):
+    os.mkfifo(root / "pipe")
+    agent.bash("true")
+    before = tree(root)
+    agent.bash(f"rm c.local; {does}")
+    assert "pipe" in left_by_undo(root, agent)
+    assert (root / "pipe").read_bytes()
+    assert (root / "c.local").read_bytes() == before["c.local"]
+
+
 _INTO = "import os; os.rename('fo' + 'lder', 'ou' + 't/fo' + 'lder')"
 
 

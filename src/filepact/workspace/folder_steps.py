@@ -18,7 +18,7 @@ from filepact.domain.document import FOLDER, Revision, WorkspacePath
 from filepact.errors import FilepactError, NotFoundError, StaleFileError, WriteFailedError
 from filepact.fs.watch import is_gone, is_odd, odd_said
 from filepact.values import replace
-from filepact.workspace.file_snapshot import CACHES, INSTEAD
+from filepact.workspace.file_snapshot import CACHES, INSTEAD, PIPE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -532,11 +532,9 @@ def folders_alone(
     moved = {one.path for one in renamed}
     back = [*(one for one in changes if one.path not in moved), *renamed]
     # A pipe or the like took the place of a file, and stays when that is to come back.
-    lost = [
-        FileChange(one.path, None, INSTEAD)
-        for one in changes
-        if one.after is None and is_odd(guard.root_of(one.path.root), one.path.path)
-    ]
+    gone = (one.path for one in changes if one.after is None)
+    odd = (path for path in gone if is_odd(guard.root_of(path.root), path.path))
+    lost = [FileChange(path, None, INSTEAD) for path in odd]
     # What a repository held besides what steers it was not looked at, and has gone unless all of it has another place.
     came = [one.after for one in changes if one.before is None and _is_git(one.path, one.after)]
     lost += [
@@ -547,7 +545,9 @@ def folders_alone(
     ]
     for path, whole, now, made in differing:
         was = whole and whole.as_whole("")
-        if path in told or path in moved or (was is None and path in around):
+        # Of a pipe or the like that a file has taken the place of, both count.
+        is_told = path in told and was != PIPE
+        if is_told or path in moved or (was is None and path in around):
             continue
         if turning_above(path, moved):
             along.append(FileChange(path, was, now))
