@@ -346,6 +346,33 @@ def test_folders_without_files_come_back_and_go_again(root, agent, scanned):
         assert (tools.count("Bash"), tools.count(BY_NOBODY)) == (8, 1)
 
 
+@pytest.mark.parametrize(
+    ("did", "since", "stays"),
+    [
+        ("true", "rm -r folder", set()),
+        ("true", "rm -r folder/in", {"folder"}),
+        ("true", "rm folder/in/one", {"folder", "folder/in"}),
+        # One that is left as it is needs no folder either.
+        ("echo more > folder/in/one", "rm -r folder", set()),
+    ],
+)
+def test_folders_that_a_command_took_away_and_brought_back_are_as_a_person_left_them(
+    root, agent, did, since, stays
+):
+    (root / "folder/in").mkdir(parents=True)
+    for name in ("in/one", "two"):
+        (root / "folder" / name).write_text("of the person\n")
+    agent.bash("cp -r folder ../copy; rm -r folder")
+    agent.bash("cp -r ../copy folder")
+    agent.bash(did)
+    agent.bash("echo also > a.txt")
+    subprocess.run(["sh", "-c", since], cwd=root, check=True)
+    given = ("--turn", "--partly", "--unattended", "--root", str(root), "--state", agent.state)
+    command_line.command("undo", *given)
+    assert {one for one, _ in folders(root) if one.startswith("folder")} == stays
+    assert (root / "a.txt").read_text() == "a.txt of the person\n"
+
+
 @pytest.mark.parametrize("empty", [True, False])
 def test_a_folder_that_came_back_and_that_a_person_removed_comes_only_with_what_comes_in_it(
     root, agent, empty

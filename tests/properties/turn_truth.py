@@ -313,6 +313,11 @@ class Truth:
             stays = entry in (self.now.get(name), last[2])
             if stays and last[0] == "person" and last[1] and last[1][0] == "folder":
                 return True
+        # One that the agent has made anew, and a person has removed since, stays away, whatever rights it had had.
+        if both and entry is None and changes[-1][:1] == ("person",) and changes[-1][2] is None:
+            made = [one[2] for one in changes if one[0] == "agent" and one[1] is None]
+            if made and made[-1] and made[-1][0] == "folder" and changes[-1][1] == made[-1]:
+                return True
         # What a call did to a file by another name is nobody's, and all of them have one mode.
         if name in self.linked:
             held = {s[2] for c in self._by_all_names(name) for s in c[1:3] if s and s[0] == "file"}

@@ -276,6 +276,7 @@ class UndoExecutor:
             if anew:
                 conflicts |= anew
                 fitted = self._fitting.fit_all(steps, hides, deadline, conflicts)
+            fitted = self._large.without_empty_folders(plan, fitted, conflicts)
         except NoChangeError:
             if conflicts:
                 raise self._refusal(whole, conflicts, files, session) from None
@@ -350,8 +351,7 @@ class UndoExecutor:
             roots = tuple({path.root for path in conflicts})
             both = plan_selection(self._store, roots, Selection(tuple(ids)))
             still: Conflicts = {}
-            steps = both.changes, *both.earlier
-            self._fitting.fit_all(steps, lambda _path, _held: False, FOREVER, still)
+            self._fitting.fit_all((both.changes, *both.earlier), lambda *_: False, FOREVER, still)
         except FilepactError:
             return False
         return not still

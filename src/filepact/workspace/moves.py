@@ -468,11 +468,12 @@ def _folders(
         before = dict(_below(one, path, one.before) for one in inside if not one.after)
         after = dict(_below(one, new.path, one.after) for one in there if not one.before)
         known = len(before) == len(inside) and len(after) == len(there)
-        # One in it that has the same time may be the other one as well.
-        times = {written(one.before or one.after) for one in (*inside, *there)}
-        named = basename(path.path) == basename(new.path.path) or written(old.before) not in times
+        # One in it of the same time and of the other's name is that one rather.
+        ends = {basename(path.path), basename(new.path.path)}
+        some = (x for x in (*inside, *there) if basename(x.path.path) in ends and len(ends) > 1)
+        own = all(written(x.before or x.after) != written(old.before) for x in some)
         unknown = not (before and after) and all(one.path in folders for one in (*inside, *there))
-        if known and (before == after or (unknown and named)):
+        if known and (before == after or (unknown and own)):
             taken |= {path, new.path}
             found.append((old, new, (old, new, *inside, *there)))
     return found

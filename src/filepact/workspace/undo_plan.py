@@ -571,7 +571,7 @@ class _Runs:
         """
         runs = {x: run for x, run in self._runs.items() if x not in without}
         # A folder that went and came is made for what comes in it alone: then it was another who took it away.
-        come = [x for x, run in runs.items() if run[0][0] and not same_state(*run[0])]
+        come = {x for x, run in runs.items() if run[0][0] and not same_state(*run[0])} - self._back
         stay = self._back - {x._replace(path=up) for x in come for up in folders_above(x.path)}
         back = [
             [

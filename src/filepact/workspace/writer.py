@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.deadline import FOREVER, Deadline
 from filepact.domain.document import FOLDER, WorkspacePath
-from filepact.errors import FilepactError, StaleFileError
+from filepact.errors import FilepactError, NoChangeError, StaleFileError
 from filepact.fs.walk import TreeReader
 from filepact.fs.watch import stamp_at
 from filepact.text.confusables import shown_name
@@ -294,10 +294,13 @@ class KeptFiles:
     def empty_folders(self, plan: UndoChange) -> tuple[ChangeSet, list[str]]:
         """The removal of the folders that were made for files which are all gone, as far as they hold nothing; and the others."""
         parts = {one.id: one for one in plan.parts if not one.whole}
+        # A folder that one of them had removed was there before.
+        every = (x for one in plan.operations for x in one.changes.changes)
+        had = {x.path for x in every if x.before and x.before.is_folder}
         made: dict[WorkspacePath, Revision] = {}
         for one in plan.operations:
             within = parts[one.id].files if one.id in parts else None
-            for path in (WorkspacePath(*at) for at in one.directories):
+            for path in {WorkspacePath(*at) for at in one.directories} - had:
                 if within is None or any(turning_above(each, (path,)) for each in within):
                     made |= {path: now} if (now := folder_at(self._guard, path)) else {}
         full: list[str] = []
@@ -314,15 +317,29 @@ class KeptFiles:
         """Add the folders that were made for files which are gone already to what goes back: a redo makes them anew."""
         partly = {one.id for one in plan.parts if not one.whole}
         whole = [one for one in plan.operations if one.id not in partly and plan.kind != "redo"]
-        # A folder that one of them had removed was there before.
-        had = (x for one in whole for x in one.changes.changes if x.before and x.before.is_folder)
         used = fitted.changes.paths
         stay = {*used, *(x._replace(path=up) for x in used for up in folders_above(x.path))}
-        stay |= {x.path for x in had}
         gone, _ = self.empty_folders(replace(plan, operations=tuple(whole)))
         more = [x for x in gone.changes if x.path not in stay]
         changes = ChangeSet((*fitted.changes.changes, *more)) if more else fitted.changes
         return replace(fitted, changes=changes, contents={**fitted.contents, FOLDER.content: b""})
+
+    def without_empty_folders(
+        self, plan: UndoChange, fitted: RebaseResult, conflicts: Conflicts
+    ) -> RebaseResult:
+        """Leave out the folders that would come again for files alone that stay as they are.
+
+        Raises:
+            NoChangeError: Nothing is left.
+        """
+        made = {WorkspacePath(*at) for one in plan.operations for at in one.directories}
+        comes = [x.path for x in fitted.changes.changes if x.after and not x.after.is_folder]
+        idle = {x._replace(path=up) for x in conflicts for up in folders_above(x.path)} & made
+        idle -= {x._replace(path=up) for x in comes for up in folders_above(x.path)}
+        left = [x.path for x in fitted.changes.changes if x.path in idle and not x.before]
+        if len(left) == len(fitted.changes.changes):
+            raise NoChangeError("only folders are left, which nothing comes into")
+        return replace(fitted, changes=fitted.changes.without(left))
 
     def put_back(
         self,
