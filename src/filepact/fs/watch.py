@@ -35,7 +35,7 @@ __all__ = [
     "IGNORE_FILES",
     "MOST_COUNTED",
     "MOST_FILES",
-    "Arrivals",
+    "EntryMoves",
     "RootStamps",
     "Stamp",
     "files_behind",
@@ -344,7 +344,7 @@ def is_later(
     return any(later) if stood else next(later, False)
 
 
-class Arrivals:
+class EntryMoves:
     """Tells of names in a root whether they became what they are after a moment.
 
     What lies in a folder that was moved has its old times still.  What was known by another name in the very same state

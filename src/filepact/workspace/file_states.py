@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from filepact.domain.document import Document, RootId, SnapshotRecord
     from filepact.fs.kept_copies import KeptCopies
     from filepact.fs.root import Root
-    from filepact.fs.watch import Arrivals, Stamp
+    from filepact.fs.watch import EntryMoves, Stamp
     from filepact.workspace.file_snapshot import FileSnapshot, Folder
     from filepact.workspace.guard import Guard
 
 __all__ = [
     "ALWAYS",
-    "AttendedFiles",
+    "CallNames",
     "CallRange",
     "FileState",
     "IgnoredStamps",
@@ -127,8 +127,8 @@ class CallRange(NamedTuple):
 ALWAYS: Final = CallRange()
 
 
-class AttendedFiles(NamedTuple):
-    """What a call may change: files, those that were not there or are known for its sake alone, and folders as of `swept`."""
+class CallNames(NamedTuple):
+    """The files that a call may change, those that were not there or are known for its sake alone, and folders as of `swept`."""
 
     names: set[WorkspacePath]
     free: set[WorkspacePath]
@@ -459,7 +459,7 @@ def turned_in(
     was: Revision | None,
     now: Revision | None,
     span: CallRange,
-    arrivals: Arrivals,
+    moves: EntryMoves,
 ) -> bool:
     """Whether a folder has come, gone or got other rights in a time."""
     held = root.glance(path.path) if now is not None else ()
@@ -468,8 +468,8 @@ def turned_in(
     if named_last and (root.born(path.path) or 0) <= span.since:
         return False  # It may have got its rights before that name came or went in it, and is no other one.
     # One that is there by another name went when it got that.
-    name = (not now and arrivals.target(was)) or path.path
-    later, late = (bool(one) and arrivals.later(name, one, sure=sure) for one in span[:2])
+    name = (not now and moves.target(was)) or path.path
+    later, late = (bool(one) and moves.later(name, one, sure=sure) for one in span[:2])
     return (later or not span.since) and not late
 
 

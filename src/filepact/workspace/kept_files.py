@@ -17,11 +17,11 @@ from filepact.domain.document import FOLDER, SnapshotFile, SnapshotRecord, Works
 from filepact.domain.protected import has_agent_logs, is_agent_log, is_in_git
 from filepact.fs.atomic import LARGEST
 from filepact.fs.kernel import place_of, same_places
-from filepact.fs.watch import Arrivals, Stamp, files_behind, is_later, moment, stamp_at
+from filepact.fs.watch import EntryMoves, Stamp, files_behind, is_later, moment, stamp_at
 from filepact.workspace.file_snapshot import PIPE, FileSnapshot, RacyFiles, nested_roots
 from filepact.workspace.file_states import (
     ALWAYS,
-    AttendedFiles,
+    CallNames,
     CallRange,
     FileState,
     IgnoredStamps,
@@ -84,9 +84,9 @@ class KnownFiles:
         self.newly: list[tuple[WorkspacePath, Stamp]] = []
         self.ends: dict[WorkspacePath, WorkspacePath] = {}
         self._went: dict[RootId, set[str]] = {}
-        self._arrivals: dict[RootId, Arrivals] = {}
+        self._moves: dict[RootId, EntryMoves] = {}
         self._former: dict[tuple[RootId, Stamp], WorkspacePath] = {}
-        self._attended: dict[Hashable, AttendedFiles] = {}
+        self._attended: dict[Hashable, CallNames] = {}
         self._unsaved: set[WorkspacePath] = set()
         self._told: set[WorkspacePath] = set()
         self._ignored = IgnoredStamps(guard)
@@ -173,7 +173,7 @@ class KnownFiles:
             known = {**lent, **snapshot.folders} if lent else snapshot.folders
             if known is there and not snapshot.came:
                 continue
-            arrivals = self._arrivals.get(root) or Arrivals(of, {}, {}, known, there)
+            moves = self._moves.get(root) or EntryMoves(of, {}, {}, known, there)
             for name in sorted((known.keys() | there.keys() | snapshot.came.keys()) - told.keys()):
                 was, now = known.get(name), snapshot.folder_now(name)
                 same = was and now and same_rights(was, now)
@@ -183,7 +183,7 @@ class KnownFiles:
                 went = span.since and now is None and self.has_gone(path)
                 if went or (was is None and made_before(self._guard, path, span)):
                     continue
-                if turned_in(of, path, was, now, span, arrivals):
+                if turned_in(of, path, was, now, span, moves):
                     yield FolderChange(path, was, now)
 
     def has_gone(self, path: WorkspacePath) -> bool:
@@ -406,7 +406,7 @@ class KnownFiles:
             ignored: Whether those count that are ignored, and known by their stamps alone.
         """
         since, until, _, claims, made = *span, CallRange(*span[:3])
-        for some in (self.newly, self.ends, self._former, self._arrivals):
+        for some in (self.newly, self.ends, self._former, self._moves):
             some.clear()
         for root in self._guard.roots:
             snapshot = self._snapshots[root.path]
@@ -416,8 +416,8 @@ class KnownFiles:
             known = snapshot.stamps
             self.ends |= moved_ends(root.path, known, suspects.stamps, snapshot.there)
             folders = self.folders[root.path], snapshot.there
-            arrivals = Arrivals(root, known, suspects.stamps, *folders, looked)
-            self._arrivals[root.path] = arrivals
+            moves = EntryMoves(root, known, suspects.stamps, *folders, looked)
+            self._moves[root.path] = moves
             others = [x for x in suspects.stamps if x in known and known[x] != suspects.stamps[x]]
             self._former |= {(root.path, known[x]): WorkspacePath(root.path, x) for x in others}
             later, before, left = set[str](), set[str](), set[str]()
@@ -428,14 +428,14 @@ class KnownFiles:
                 again = there.get(old.inode) if old and other else None
                 by_folder = again is not None and again[1] == old
                 # One that is there by another name, which it got before, went before.
-                source, path = arrivals.source(name), WorkspacePath(root.path, name)
+                source, path = moves.source(name), WorkspacePath(root.path, name)
                 names = (name, again[0] if again else name, source or name)
                 mine = any(claims(WorkspacePath(root.path, one)) for one in names)
-                went = again and since and not arrivals.later(again[0], since, sure=mine)
+                went = again and since and not moves.later(again[0], since, sure=mine)
                 if stamp is None:
                     (before if went and by_folder else left).update(folders_above(name))
                 gone = went if stamp is None else not old and made_before(self._guard, path, made)
-                later_than = (by_folder and stamp is None) or arrivals.later(name, since, sure=mine)
+                later_than = (by_folder and stamp is None) or moves.later(name, since, sure=mine)
                 if not gone and (not since or later_than):
                     later.add(name)
                     moved |= {name: old} if old and other and not went else {}
@@ -453,7 +453,7 @@ class KnownFiles:
                     self._ignored.pop(path, None)
                     self.put(path, FileState(stamp))
                     self.newly.append((path, stamp))
-                elif until and arrivals.later(name, until, sure=claims(path)):
+                elif until and moves.later(name, until, sure=claims(path)):
                     continue
                 elif name in later:
                     yield path, stamp
@@ -564,7 +564,7 @@ class KnownFiles:
         # Of a link to a folder both are named; what lies in the folder was there before.
         free = free_among(self._guard, may.files, self._states)
         whole = {x: frozenset() if beyond else self._snapshots[x].hidden for x, _ in tops}
-        self._attended[call] = AttendedFiles(names, free, added - may.files, whole)
+        self._attended[call] = CallNames(names, free, added - may.files, whole)
         for root, snapshot in self._snapshots.items():
             some = self._attended.values()
             walked = [one.swept[root] for one in some if root in one.swept]
