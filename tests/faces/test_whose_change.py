@@ -551,6 +551,19 @@ def test_what_comes_with_a_folder_has_come_when_the_folder_did(agents, there, do
     assert tree(agents.root) == before
 
 
+def test_a_folder_of_whose_files_there_are_other_names_is_moved_by_who_moves_it(agents):
+    """They stay, and were made so shortly before that each look reads them again."""
+    (agents.root / "first").mkdir()
+    (agents.root / "first" / "x").write_text("a\n")
+    agents.write("made.txt", "later than that\n", after=COARSE)
+    subprocess.run(["cp", "-rl", "first", "twin"], cwd=agents.root, check=True)
+    agents.ask("Bash", command="mv first second")
+    agents.now = agents.write("made.txt", "later than that\n", after=COARSE) - 1 + TICK
+    (agents.root / "first").rename(agents.root / "second")
+    agents.tell("PostToolUse", "Bash", command="mv first second", more={"duration_ms": 0})
+    assert ("Bash", {"first", "first/x", "second", "second/x"}) in agents.log()
+
+
 def test_a_folder_with_a_persons_file_does_not_go_back_as_an_empty_one_of_the_same_time(agents):
     """A command moves the folder and makes it anew, and the one in it was made in the very tick in which it changed last."""
     inner, file = agents.root / "first" / "in", agents.root / "first" / "x"

@@ -281,9 +281,17 @@ class Sight:
     def show(self, before: dict[str, Entry], after: dict[str, Entry], truth: Truth) -> None:
         """Show what a person has made or changed, where the program has done nothing, and keep what they removed."""
         now = self.truth.now
+        some = self.truth.changes.items()
+        by_program = [x for x, changes in some if any(one[0] == "agent" for one in changes)]
+        in_layers = {at for name in by_program for at in above(name)}
         for name in sorted(before.keys() | after.keys()):
             entry = after.get(name)
             if entry == before.get(name):
+                continue
+            kinds = {one[0] for one in (entry, before.get(name)) if one}
+            if name in in_layers and entry and kinds == {"folder"}:
+                # It has the rights that it had when something in it was changed.
+                self._since = self._since or (self.truth.counts, truth.counts)
                 continue
             if entry is None:
                 self._kept |= {name} & now.keys()

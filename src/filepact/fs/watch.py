@@ -373,8 +373,9 @@ class EntryMoves:
 
     @cached_property
     def _sources(self) -> dict[object, str]:
-        found: dict[object, str] = {self._known[x]: x for x in self._now if x in self._known}
-        return found | _others(self._folders, self._there)
+        known = ((name, self._known.get(name), now) for name, now in self._now.items())
+        other: dict[object, str] = {was: name for name, was, now in known if was and was != now}
+        return other | _others(self._folders, self._there)
 
     @cached_property
     def _targets(self) -> dict[object, str]:
@@ -388,13 +389,13 @@ class EntryMoves:
 
     def source(self, name: str) -> str:
         """The other name by which what is there was known before; empty for none."""
-        held = self._now.get(name) or self._there.get(name)
-        same = held is None or held in (self._known.get(name), self._folders.get(name))
+        held = self._now.get(name) or _key(self._there.get(name))
+        same = held in (None, self._known.get(name), _key(self._folders.get(name)))
         return "" if same else self._sources.get(held, "")
 
     def target(self, folder: Revision | None) -> str:
         """The other name by which a folder may be there that was known in a state; empty for none."""
-        return self._targets.get(folder, "")
+        return self._targets.get(_key(folder), "")
 
     def later(self, name: str, since: int, *, sure: bool) -> bool:
         """Whether a name became what it is after a moment, as of `is_later`."""
@@ -417,10 +418,16 @@ class EntryMoves:
         return bool(self.source(name) or (held and held[3] < self._looked))
 
 
+def _key(folder: Revision | None) -> tuple[int, int] | None:
+    """The mode of a folder, and when a name came or went in it last; None where that is not known."""
+    modified = folder.attributes.modified if folder and folder.attributes else None
+    return (folder.mode, modified) if folder and modified else None
+
+
 def _others(some: Mapping[str, Revision], than: Mapping[str, Revision]) -> dict[object, str]:
-    """The folders of which there are others, or none, each by its state if that has the time of its last change."""
-    other = ((name, one) for name, one in some.items() if than.get(name) != one)
-    return {one: name for name, one in other if one.attributes and one.attributes.modified}
+    """The folders of which there are others, or none, each by its key."""
+    keys = {name: _key(one) for name, one in some.items()}
+    return {key: name for name, key in keys.items() if key and key != _key(than.get(name))}
 
 
 def is_odd(root: Root, path: str) -> bool:

@@ -179,7 +179,7 @@ class UndoExecutor:
             except PathBlockedError as error:
                 conflicts[change.path] = error
         whole, plan = plan, plan.without(conflicts)
-        if not plan.changes and not conflicts:
+        if not (plan.changes or conflicts or any(one.directories for one in plan.operations)):
             return self._put_back(plan, aside, files, session, dry_run=dry_run)
         self._guard.check_together(plan.changes, agent=session.agent)
         with self._fitting.locked(plan.changes.paths):

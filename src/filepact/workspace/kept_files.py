@@ -412,8 +412,9 @@ class KnownFiles:
             snapshot = self._snapshots[root.path]
             looked = snapshot.looked
             _, suspects = self._look(root, lambda: False, keep=True, hidden=True)
-            there = {one.inode: (name, one) for name, one in suspects.stamps.items() if one}
-            known = snapshot.stamps
+            known, found = snapshot.stamps, suspects.stamps.items()
+            # Another name of the same file that stays is none that it got.
+            there = {one.inode: (x, one) for x, one in found if one and one != known.get(x)}
             self.ends |= moved_ends(root.path, known, suspects.stamps, snapshot.there)
             folders = self.folders[root.path], snapshot.there
             moves = EntryMoves(root, known, suspects.stamps, *folders, looked)

@@ -434,7 +434,8 @@ def _plan(
             parts += [_Part(one, files, len(meant) == len(left)) for one in of]
     parts.reverse()
     steps = runs.steps(without=unable, rights=True)
-    if not (steps or unable or instead):
+    # Folders that were made for files may be left when these have come to nothing.
+    if not (steps or unable or instead or any(one.directories for one in taken)):
         hint = "`filepact log`, or history with action log, shows what happened."
         raise NoChangeError("the files are as they were before that", hint=hint)
     summary = f"undo {_named(taken[::-1], len(taken))}"

@@ -249,6 +249,8 @@ class KeptFiles:
             return {}
         by, others = moved_since(self._store, plan.operations, gone)
         others |= {path for step in (plan.changes, *plan.earlier) for path in step.paths}
+        # A folder in which something comes or goes was there, whatever else has its time.
+        others |= {x._replace(path=up) for x in others for up in folders_above(x.path)}
         began = min((one.created for one in plan.operations), default=0.0)
         roots_of, turns = {x.root for x in gone}, {x.session.turn for x in plan.operations}
         told = (
