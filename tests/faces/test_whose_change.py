@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -549,6 +549,57 @@ def test_what_comes_with_a_folder_has_come_when_the_folder_did(agents, there, do
         workspace.undo_selected(PERSON, Selection(turn=NEWEST))
     (agents.root / "beside.txt").unlink()
     assert tree(agents.root) == before
+
+
+@pytest.mark.parametrize("held", ["a folder", "nothing"])
+def test_a_folder_that_a_person_made_where_a_file_was_stays_with_the_folders_in_it(agents, held):
+    """One with nothing at all in it makes way."""
+    agents.tell("PreToolUse", "Bash", command="rm a.txt")
+    (agents.root / "a.txt").unlink()
+    agents.tell("PostToolUse", "Bash", command="rm a.txt")
+    (agents.root / "a.txt" / "mine").mkdir(parents=True)
+    if held == "nothing":
+        (agents.root / "a.txt" / "mine").rmdir()
+    agents.tell("Stop")
+    with agents.workspace() as workspace:
+        if held == "nothing":
+            workspace.undo_selected(PERSON, Selection(turn=NEWEST))
+            assert (agents.root / "a.txt").read_text() == "one\n"
+            return
+        with pytest.raises(StaleFileError):
+            workspace.undo_selected(PERSON, Selection(turn=NEWEST))
+    assert (agents.root / "a.txt" / "mine").is_dir()
+
+
+def test_what_a_person_renames_before_a_command_puts_a_link_in_its_place_stays_renamed(agents):
+    """The folder around both is no reason to think otherwise, though something comes in it later."""
+    old, new = agents.root / "d" / "old", agents.root / "d" / "new"
+    (old / "in").mkdir(parents=True)
+    (old / "in" / "x").write_text("mine\n")
+    agents.ask("Bash", command="rm -rf d/old; ln -s .. d/old")
+    old.rename(new)
+    agents.now = agents.write("made.txt", "later than that\n", after=COARSE) - 1 + TICK
+    old.symlink_to("..")
+    agents.tell(
+        *("PostToolUse", "Bash"),
+        command="rm -rf d/old; ln -s .. d/old",
+        more={"duration_ms": 0},
+    )
+    with agents.workspace() as workspace:
+        workspace.undo_selected(PERSON, Selection(turn=NEWEST))
+    assert (new / "in" / "x").read_text() == "mine\n"
+    assert not old.is_symlink()
+
+
+@pytest.mark.parametrize("inside", ["d/in", "d"])
+def test_folders_that_were_made_for_a_file_that_the_same_turn_removed_go(agents, inside):
+    for does in ("mkdir -p d/in; echo x > d/in/x", f"rm -r {inside}"):
+        agents.tell("PreToolUse", "Bash", command=does)
+        subprocess.run(["sh", "-c", does], cwd=agents.root, check=True)
+        agents.tell("PostToolUse", "Bash", command=does)
+    with agents.workspace() as workspace, suppress(NoChangeError):
+        workspace.undo_selected(PERSON, Selection(turn=NEWEST))
+    assert [one.name for one in agents.root.iterdir()] == ["a.txt"]
 
 
 def test_a_folder_of_whose_files_there_are_other_names_is_moved_by_who_moves_it(agents):

@@ -11,7 +11,7 @@ import time
 from contextlib import suppress
 from functools import cached_property
 from itertools import groupby
-from posixpath import dirname
+from posixpath import commonpath, dirname
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from filepact.domain.document import FOLDER, Revision
@@ -27,7 +27,7 @@ from filepact.text.confusables import shown_name
 from filepact.text.gitignore import MACHINE_FOLDERS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
     from filepact.fs.root import Root
 
@@ -372,13 +372,13 @@ class EntryMoves:
         self._folders, self._there = folders, there
 
     @cached_property
-    def _sources(self) -> dict[object, str]:
-        known = ((name, self._known.get(name), now) for name, now in self._now.items())
-        other: dict[object, str] = {was: name for name, was, now in known if was and was != now}
-        return other | _others(self._folders, self._there)
+    def _sources(self) -> dict[object, list[str]]:
+        files = ((name, self._known.get(name), now) for name, now in self._now.items())
+        found: dict[object, list[str]] = {was: [x] for x, was, now in files if was and was != now}
+        return found | _others(self._folders, self._there)
 
     @cached_property
-    def _targets(self) -> dict[object, str]:
+    def _targets(self) -> dict[object, list[str]]:
         return _others(self._there, self._folders)
 
     @cached_property
@@ -387,15 +387,15 @@ class EntryMoves:
         known, now = self._known.items(), self._now
         return {".", *(dirname(name) for name, one in known if now.get(name, one) == one)}
 
-    def source(self, name: str) -> str:
-        """The other name by which what is there was known before; empty for none."""
+    def sources(self, name: str) -> list[str]:
+        """The other names by one of which what is there was known before."""
         held = self._now.get(name) or _key(self._there.get(name))
         same = held in (None, self._known.get(name), _key(self._folders.get(name)))
-        return "" if same else self._sources.get(held, "")
+        return [] if same else self._sources.get(held, [])
 
     def target(self, folder: Revision | None) -> str:
         """The other name by which a folder may be there that was known in a state; empty for none."""
-        return self._targets.get(_key(folder), "")
+        return self._targets.get(_key(folder), [""])[-1]
 
     def later(self, name: str, since: int, *, sure: bool) -> bool:
         """Whether a name became what it is after a moment, as of `is_later`."""
@@ -405,9 +405,13 @@ class EntryMoves:
         # What is gone went no later than something came where it lay.
         while there and self._root.glance(there) is None:
             there = dirname(there)
-        return self._came(there) and is_later(
-            self._root, name, stamp, since, stood=self._stood, sure=sure
-        )
+        if not self._came(there):
+            return False
+        # What lay in the same folder before has not come with that.
+        common = commonpath([f"/{x}" for x in (there, *(self.sources(there) or [""]))])
+        above = (".", *_above(name))
+        stood = [x for x in above if x in self._stood or f"{common}/".startswith(f"/{x}/")]
+        return is_later(self._root, name, stamp, since, stood=stood, sure=sure)
 
     def _came(self, name: str) -> bool:
         """Whether what is there was elsewhere at the last look."""
@@ -415,7 +419,12 @@ class EntryMoves:
         held = () if stamp or name not in self._there else self._root.glance(name)
         if stamp and known and stamp.inode != known.inode:
             held = stamp
-        return bool(self.source(name) or (held and held[3] < self._looked))
+        return bool(self.sources(name) or (held and held[3] < self._looked))
+
+
+def _above(path: str) -> Iterator[str]:
+    while path := dirname(path):
+        yield path
 
 
 def _key(folder: Revision | None) -> tuple[int, int] | None:
@@ -424,10 +433,13 @@ def _key(folder: Revision | None) -> tuple[int, int] | None:
     return (folder.mode, modified) if folder and modified else None
 
 
-def _others(some: Mapping[str, Revision], than: Mapping[str, Revision]) -> dict[object, str]:
+def _others(some: Mapping[str, Revision], than: Mapping[str, Revision]) -> dict[object, list[str]]:
     """The folders of which there are others, or none, each by its key."""
-    keys = {name: _key(one) for name, one in some.items()}
-    return {key: name for name, key in keys.items() if key and key != _key(than.get(name))}
+    found: dict[object, list[str]] = {}
+    for name, one in some.items():
+        if (key := _key(one)) and key != _key(than.get(name)):
+            found.setdefault(key, []).append(name)
+    return found
 
 
 def is_odd(root: Root, path: str) -> bool:

@@ -429,8 +429,8 @@ class KnownFiles:
                 again = there.get(old.inode) if old and other else None
                 by_folder = again is not None and again[1] == old
                 # One that is there by another name, which it got before, went before.
-                source, path = moves.source(name), WorkspacePath(root.path, name)
-                names = (name, again[0] if again else name, source or name)
+                path, sources = WorkspacePath(root.path, name), moves.sources(name)
+                names = (name, again[0] if again else name, *sources[-1:])
                 mine = any(claims(WorkspacePath(root.path, one)) for one in names)
                 went = again and since and not moves.later(again[0], since, sure=mine)
                 if stamp is None:
@@ -440,8 +440,8 @@ class KnownFiles:
                 if not gone and (not since or later_than):
                     later.add(name)
                     moved |= {name: old} if old and other and not went else {}
-                    if source and stamp and stamp.changed <= since:
-                        former[name] = source
+                    if sources and stamp and stamp.changed <= since:
+                        former[name] = sources[-1]
             # Where a person has saved what was there, what came in its place would be lost with that.
             while apart := {x for x, y in former.items() if x in later and y not in later}:
                 later -= apart

@@ -242,20 +242,22 @@ class Rebase:
     def made_anew(
         self, steps: Sequence[ChangeSet], fitted: ChangeSet, operations: Sequence[Operation]
     ) -> Conflicts:
-        """The files that hold nothing of what goes back any more: somebody removed them since, and made them anew.
-
-        `steps` go back, as of `fit_all`, have been `fitted`, and take back these `operations`.
-        """
+        """The files that somebody removed since and made anew, or a folder there; `steps` take `operations` back, and were `fitted`."""
         known = {one.path: one.before for one in steps[0].changes}
         ours = (one for one in fitted.changes if one.before and one.of_file and known.get(one.path))
         apart = {one.path for one in ours if not same_bytes(one.before, known[one.path])}
         apart |= {path for step in steps[1:] for path in step.paths}
-        return {
-            one.path: _stale(self._show(one.path), "somebody removed it meanwhile and made it anew")
-            for later in changed_since(self._store, operations, apart)
-            for one in later.changes.changes
-            if one.path in apart and one.after is None and one.of_file
-        }
+        along = {x.path for x in fitted.changes if not (x.after or x.of_file)} - known.keys()
+        since = changed_since(self._store, operations, apart | along)
+        later = [one for each in since for one in each.changes.changes]
+        anew = (x.path for x in later if x.path in apart and x.after is None and x.of_file)
+        said = dict.fromkeys(anew, "somebody removed it meanwhile and made it anew")
+        for path in (x.path for x in later if x.path in along and x.after):
+            if way := turning_above(path, known):
+                said[way] = (
+                    f"the folder that stands there holds {self._show(path)}, which is somebody's"
+                )
+        return {x: _stale(self._show(x), why) for x, why in said.items()}
 
     def torn(self, changes: ChangeSet, conflicts: Conflicts) -> Conflicts:
         """The names of what does not get its former one again: there may be no other copy of it."""
@@ -264,23 +266,20 @@ class Rebase:
         with suppress(NotFoundError):
             pairs |= {new: old.path for new, old in renames(some, self._store.content).items()}
         ends = {old: new for new, old in pairs.items() if new in conflicts and old not in conflicts}
-        return {
-            x: _stale(self._show(x), f"{self._show(y)} stays as it is") for x, y in ends.items()
-        }
+        stays = {x: f"{self._show(y)} stays as it is" for x, y in ends.items()}
+        return {x: _stale(self._show(x), why) for x, why in stays.items()}
 
     def are_bookkeeping(self, changes: ChangeSet, conflicts: Conflicts) -> bool:
         """Whether all that cannot go back is what Git notes for itself, which keeps nothing else from going back."""
         sides = {one.path: (one.before, one.after) for one in changes.changes}
 
-        def held(side: Revision | None) -> bytes | None:
-            return None if side is None else self._store.content(side.content)
+        def counts_not(path: WorkspacePath) -> bool:
+            held = (None if x is None else self._store.content(x.content) for x in sides[path])
+            return steers_git(path.path) and is_bookkeeping(path.root, path.path, *held)
 
         try:
             return len(conflicts) < len(sides) and all(
-                path in sides
-                and steers_git(path.path)
-                and is_bookkeeping(path.root, path.path, *map(held, sides[path]))
-                for path in conflicts
+                x in sides and counts_not(x) for x in conflicts
             )
         except NotFoundError:
             return False

@@ -435,7 +435,7 @@ def _plan(
     parts.reverse()
     steps = runs.steps(without=unable, rights=True)
     # Folders that were made for files may be left when these have come to nothing.
-    if not (steps or unable or instead or any(one.directories for one in taken)):
+    if not (steps or unable or instead or any(x.directories for x in taken)):
         hint = "`filepact log`, or history with action log, shows what happened."
         raise NoChangeError("the files are as they were before that", hint=hint)
     summary = f"undo {_named(taken[::-1], len(taken))}"
@@ -452,9 +452,8 @@ def _moved_apart(taken: Sequence[Operation]) -> Conflicts:
     found = Conflicts()
     for one in taken:
         ends = [end.path for pair in whole_moves(one.changes.changes) for end in pair]
-        both = [
-            x for x in taken if x is one or any(turning_above(y, ends) for y in x.changes.paths)
-        ]
+        some = ((x, x.changes.paths) for x in taken)
+        both = [x for x, at in some if x is one or any(turning_above(y, ends) for y in at)]
         git = any(basename(end.path) == ".git" for end in ends)
         if len(both) > 1 and (git or SEEN not in one.note):
             ids = ", ".join(f"`filepact undo {each.id}`" for each in both[::-1])
