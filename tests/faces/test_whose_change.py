@@ -571,6 +571,22 @@ def test_a_folder_that_a_person_made_where_a_file_was_stays_with_the_folders_in_
     assert (agents.root / "a.txt" / "mine").is_dir()
 
 
+def test_a_folder_that_takes_the_name_of_an_empty_one_is_moved_by_who_names_either(agents):
+    for name in ("first", "second"):
+        (agents.root / name).mkdir()
+    before = tree(agents.root)
+    agents.tell("PreToolUse", "Bash", "t0", command="mkdir -p second/x/in")
+    (agents.root / "second" / "x" / "in").mkdir(parents=True)
+    agents.tell("PostToolUse", "Bash", "t0", command="mkdir -p second/x/in")
+    agents.ask("Bash", command="mv -T second/x first")
+    agents.now = agents.write("made.txt", "later than that\n", after=COARSE) - 1 + TICK
+    (agents.root / "second" / "x").rename(agents.root / "first")
+    agents.tell("PostToolUse", "Bash", command="mv -T second/x first", more={"duration_ms": 0})
+    with agents.workspace() as workspace:
+        workspace.undo_selected(PERSON, Selection(turn=NEWEST))
+    assert tree(agents.root) == before
+
+
 def test_what_a_person_renames_before_a_command_puts_a_link_in_its_place_stays_renamed(agents):
     """The folder around both is no reason to think otherwise, though something comes in it later."""
     old, new = agents.root / "d" / "old", agents.root / "d" / "new"

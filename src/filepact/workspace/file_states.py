@@ -40,6 +40,7 @@ __all__ = [
     "SnapshotStatus",
     "SnapshotStore",
     "by_any_name",
+    "claimed_by",
     "either_end",
     "free_among",
     "keep_copy",
@@ -125,6 +126,12 @@ class CallRange(NamedTuple):
 
 
 ALWAYS: Final = CallRange()
+
+
+def claimed_by(span: CallRange, *names: WorkspacePath) -> CallRange:
+    """The time for one entry: it is of who names it by any of some names."""
+    sure = any(map(span.claims, names))
+    return span._replace(claims=lambda _path: sure)
 
 
 class CallNames(NamedTuple):

@@ -27,6 +27,7 @@ from filepact.workspace.file_states import (
     IgnoredStamps,
     KnownFileLimits,
     SnapshotStore,
+    claimed_by,
     free_among,
     keep_copy,
     kept_state,
@@ -180,10 +181,11 @@ class KnownFiles:
                 if same or is_in_git(name) or has_agent_logs(name):
                     continue
                 path = WorkspacePath(root, name)
+                other = (*moves.sources(name)[-1:], moves.target(None if now else was) or name)
+                own = claimed_by(span, path, *(WorkspacePath(root, one) for one in other))
                 went = span.since and now is None and self.has_gone(path)
-                if went or (was is None and made_before(self._guard, path, span)):
-                    continue
-                if turned_in(of, path, was, now, span, moves):
+                before = went or (was is None and made_before(self._guard, path, own))
+                if not before and turned_in(of, path, was, now, own, moves):
                     yield FolderChange(path, was, now)
 
     def has_gone(self, path: WorkspacePath) -> bool:
