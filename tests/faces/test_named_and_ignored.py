@@ -373,6 +373,19 @@ def test_folders_that_a_command_took_away_and_brought_back_are_as_a_person_left_
     assert (root / "a.txt").read_text() == "a.txt of the person\n"
 
 
+def test_a_file_that_comes_back_with_its_folder_is_not_moved_there_from_elsewhere_too(root, agent):
+    (root / "folder").mkdir(mode=0o700)
+    for name in ("one", "two"):
+        (root / "folder" / name).write_text(f"{name} of the person\n")
+    agent.bash("true")
+    before = folders(root), tree(root)
+    agent.bash("mv folder other; mkdir folder; cp other/one folder/")
+    agent.bash("mv folder third")
+    given = ("--turn", "--unattended", "--root", str(root), "--state", agent.state)
+    assert command_line.command("undo", *given).code == 0
+    assert (folders(root), tree(root)) == before
+
+
 @pytest.mark.parametrize("empty", [True, False])
 def test_a_folder_that_came_back_and_that_a_person_removed_comes_only_with_what_comes_in_it(
     root, agent, empty

@@ -551,8 +551,11 @@ def test_what_comes_with_a_folder_has_come_when_the_folder_did(agents, there, do
     assert tree(agents.root) == before
 
 
+@pytest.mark.parametrize("seen", [True, False])
 @pytest.mark.parametrize("held", ["a folder", "nothing"])
-def test_a_folder_that_a_person_made_where_a_file_was_stays_with_the_folders_in_it(agents, held):
+def test_a_folder_that_a_person_made_where_a_file_was_stays_with_the_folders_in_it(
+    agents, held, seen
+):
     """One with nothing at all in it makes way."""
     agents.tell("PreToolUse", "Bash", command="rm a.txt")
     (agents.root / "a.txt").unlink()
@@ -560,7 +563,8 @@ def test_a_folder_that_a_person_made_where_a_file_was_stays_with_the_folders_in_
     (agents.root / "a.txt" / "mine").mkdir(parents=True)
     if held == "nothing":
         (agents.root / "a.txt" / "mine").rmdir()
-    agents.tell("Stop")
+    if seen:
+        agents.tell("Stop")
     with agents.workspace() as workspace:
         if held == "nothing":
             workspace.undo_selected(PERSON, Selection(turn=NEWEST))
@@ -578,12 +582,14 @@ def test_a_folder_that_takes_the_name_of_an_empty_one_is_moved_by_who_names_eith
     agents.tell("PreToolUse", "Bash", "t0", command="mkdir -p second/x/in")
     (agents.root / "second" / "x" / "in").mkdir(parents=True)
     agents.tell("PostToolUse", "Bash", "t0", command="mkdir -p second/x/in")
+    agents.now = agents.write("made.txt", "made before\n", after=COARSE)
     agents.ask("Bash", command="mv -T second/x first")
     agents.now = agents.write("made.txt", "later than that\n", after=COARSE) - 1 + TICK
     (agents.root / "second" / "x").rename(agents.root / "first")
     agents.tell("PostToolUse", "Bash", command="mv -T second/x first", more={"duration_ms": 0})
     with agents.workspace() as workspace:
         workspace.undo_selected(PERSON, Selection(turn=NEWEST))
+    (agents.root / "made.txt").unlink()
     assert tree(agents.root) == before
 
 

@@ -206,13 +206,16 @@ class Truth:
             if any(one[0] != "person" for one in changes[since.get(name, 0) :])
         }
         folders = {at for one in named for at in above(one)}
+        # Of what a person has moved away in that moment the folder alone tells nothing.
+        left = {at for one in named if one not in self.now for at in above(one)}
         for name, changes in self.changes.items():
             at = since.get(name, 0)
             who = {one[0] for one in changes[at:]}
             # A call makes the folders of what it names, and has them with it.
             made = name in folders and any(one[1] is None for one in changes[at:])
             rights = name in agents and all(one[1] and one[2] for one in changes[at:])
-            if len(who) > 1 or ((name in named or made or rights) and who == {"person"}):
+            alone = (name in named or made or rights) and who == {"person"}
+            if len(who) > 1 or alone or (made and name in left and who):
                 changes[at:] = [("either", *one[1:]) for one in changes[at:]]
 
     def share(self, since: dict[str, int]) -> None:
@@ -337,6 +340,14 @@ class Truth:
                 self._added(name) <= found and entry in wanted
             )
         return both and self._is_merged(name, entry)
+
+    def has_only_other_rights(self, name: str, entry: Entry | None) -> bool:
+        """Whether a file holds what it holds now, and has rights that it had before somebody set others, nobody knows who."""
+        now, changes = self.now.get(name), self.really(name)
+        if not (entry and now and entry[0] == now[0] == "file" and entry[2:] == now[2:]):
+            return False
+        rights = {one[1][1] for one in changes if one[0] == "either" and one[1]}
+        return entry[1] in rights
 
     def _by_all_names(self, name: str) -> list[tuple[str, Entry | None, Entry | None, str]]:
         """The changes of a file by each name that it had: who writes to one of them writes to all."""

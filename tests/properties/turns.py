@@ -539,7 +539,7 @@ def _taken_back(place: Place, one: History, truth: Truth, session: str) -> Wrong
         ):
             continue
         told = (code == 1 or partly) and _shown(name) in said
-        stays = entry == truth.now.get(name) and any(
+        stays = (entry == truth.now.get(name) or truth.has_only_other_rights(name, entry)) and any(
             at in contested and _shown(at) in said for at in (name, *above(name))
         )
         left = f"the folder {_visible(name)} stays: it is not empty" in said

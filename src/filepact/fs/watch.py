@@ -407,10 +407,12 @@ class EntryMoves:
             there = dirname(there)
         if not self._came(there):
             return False
-        # What lay in the same folder before has not come with that.
+        # What lay in the same folder before has not come with that, unless the folder has its own name anew.
         common = commonpath([f"/{x}" for x in (there, *(self.sources(there) or [""]))])
-        above = (".", *_above(name))
-        stood = [x for x in above if x in self._stood or f"{common}/".startswith(f"/{x}/")]
+        same = [x for x in _above(name) if f"{common}/".startswith(f"/{x}/")]
+        held = ((x, self._root.glance(x)) for x in same)
+        stood = {x for x, one in held if one and one[2] == one[3]}
+        stood.update(x for x in (".", *_above(name)) if x in self._stood)
         return is_later(self._root, name, stamp, since, stood=stood, sure=sure)
 
     def _came(self, name: str) -> bool:

@@ -120,10 +120,10 @@ def moves_of(changes: ChangeSet) -> tuple[Move, ...]:
                 break
         else:
             folders.append((old, new, (old, new)))
-    tops = {old.path: new.path for old, new, _ in folders}
-    alone = [
-        Move(old.path, new.path, (old, new)) for old, new in pairs if not _is_below(old.path, tops)
-    ]
+    # What comes in one of these comes with that.
+    tops = {side.path for one in folders for side in one[:2]}
+    apart = [pair for pair in pairs if not any(_is_below(side.path, tops) for side in pair)]
+    alone = [Move(pair[0].path, pair[1].path, pair) for pair in apart]
     return (*(Move(old.path, new.path, whole) for old, new, whole in folders), *alone)
 
 

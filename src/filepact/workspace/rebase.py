@@ -44,7 +44,7 @@ from filepact.text.lines import line_ends, split_lines, with_line_ends_of
 from filepact.values import dataclass, replace
 from filepact.workspace.documents import DocumentCache
 from filepact.workspace.file_states import with_rights
-from filepact.workspace.folder_steps import same_rights, turning_above
+from filepact.workspace.folder_steps import folders_above, same_rights, turning_above
 from filepact.workspace.journal import changed_since
 from filepact.workspace.moves import fit_whole, lost_repositories, same_entries, whole_moves
 from filepact.workspace.receipt import not_kept, renames, states
@@ -197,6 +197,7 @@ class Rebase:
         more: list[FileChange] = []
         going = {one.path for one in changes.changes if one.after is None}
         whole = {old.path for old, _ in whole_moves(changes.changes)}
+        around = {x._replace(path=up) for x in going for up in folders_above(x.path)}
         for path in (x for x, one in turning.items() if one.before and one.before.is_folder):
             root = self._guard.root_of(path.root)
             with _entries(self._guard, path, whole) as entries:
@@ -204,7 +205,7 @@ class Rebase:
                     inside = WorkspacePath(path.root, entry.path)
                     if inside in going:
                         continue
-                    if entry.kind == "folder":
+                    if entry.kind == "folder" and inside in around:
                         state = root.folder_state(entry.path) or FOLDER
                         more.append(FileChange(inside, state, None))
                         continue
@@ -242,22 +243,20 @@ class Rebase:
     def made_anew(
         self, steps: Sequence[ChangeSet], fitted: ChangeSet, operations: Sequence[Operation]
     ) -> Conflicts:
-        """The files that somebody removed since and made anew, or a folder there; `steps` take `operations` back, and were `fitted`."""
+        """The files that hold nothing of what goes back any more: somebody removed them since, and made them anew.
+
+        `steps` go back, as of `fit_all`, have been `fitted`, and take back these `operations`.
+        """
         known = {one.path: one.before for one in steps[0].changes}
         ours = (one for one in fitted.changes if one.before and one.of_file and known.get(one.path))
         apart = {one.path for one in ours if not same_bytes(one.before, known[one.path])}
         apart |= {path for step in steps[1:] for path in step.paths}
-        along = {x.path for x in fitted.changes if not (x.after or x.of_file)} - known.keys()
-        since = changed_since(self._store, operations, apart | along)
-        later = [one for each in since for one in each.changes.changes]
-        anew = (x.path for x in later if x.path in apart and x.after is None and x.of_file)
-        said = dict.fromkeys(anew, "somebody removed it meanwhile and made it anew")
-        for path in (x.path for x in later if x.path in along and x.after):
-            if way := turning_above(path, known):
-                said[way] = (
-                    f"the folder that stands there holds {self._show(path)}, which is somebody's"
-                )
-        return {x: _stale(self._show(x), why) for x, why in said.items()}
+        return {
+            one.path: _stale(self._show(one.path), "somebody removed it meanwhile and made it anew")
+            for later in changed_since(self._store, operations, apart)
+            for one in later.changes.changes
+            if one.path in apart and one.after is None and one.of_file
+        }
 
     def torn(self, changes: ChangeSet, conflicts: Conflicts) -> Conflicts:
         """The names of what does not get its former one again: there may be no other copy of it."""
