@@ -575,6 +575,30 @@ def test_a_folder_that_a_person_made_where_a_file_was_stays_with_the_folders_in_
     assert (agents.root / "a.txt" / "mine").is_dir()
 
 
+@pytest.mark.parametrize("kind", ["file", "link"])
+def test_what_lay_in_a_folder_that_is_none_any_more_keeps_only_what_comes_there_from_going_back(
+    agents, kind
+):
+    (agents.root / "d").mkdir()
+    (agents.root / "d" / "x").write_text("a\n")
+    does = "rm d/x; echo 1 > d/y; echo 2 > a.txt"
+    agents.tell("PreToolUse", "Bash", command=does)
+    subprocess.run(["sh", "-c", does], cwd=agents.root, check=True)
+    agents.tell("PostToolUse", "Bash", command=does)
+    shutil.rmtree(agents.root / "d")
+    if kind == "file":
+        agents.write("d", "mine\n")
+    else:
+        (agents.root / "d").symlink_to("nowhere")
+    with agents.workspace() as workspace:
+        with pytest.raises(StaleFileError):
+            workspace.undo_selected(PERSON, Selection(turn=NEWEST))
+        done = workspace.undo_selected(PERSON, Selection(turn=NEWEST), partly=True)
+    # What a link leads to may be another file.
+    assert {one.path for one in done.left} == {"d/x", *(["d/y"] if kind == "link" else [])}
+    assert (agents.root / "a.txt").read_text() == "one\n"
+
+
 def test_a_folder_that_takes_the_name_of_an_empty_one_is_moved_by_who_names_either(agents):
     for name in ("first", "second"):
         (agents.root / name).mkdir()

@@ -294,6 +294,14 @@ class Truth:
             for below, changes in self.changes.items()
         )
 
+    def is_hidden(self, name: str) -> bool:
+        """Whether somebody else has put what is no folder above a name, or above the one that it was moved from."""
+        names = [name, *filter(None, [self.came.get(name)])]
+        tops = [
+            at for one in names for at in above(one) if self.now.get(at, ("folder",))[0] != "folder"
+        ]
+        return any(self.really(at)[-1:] and self.really(at)[-1][0] != "agent" for at in tops)
+
     def came_with_others(self, name: str) -> bool:
         """Whether what an agent moved to a name came from where somebody else had a hand in it, or what went from there has."""
         seen: set[str] = set()

@@ -519,6 +519,7 @@ def _taken_back(place: Place, one: History, truth: Truth, session: str) -> Wrong
         for name in names
         if truth.wanted(name)[1]
         or truth.in_the_way(name)
+        or truth.is_hidden(name)
         or name in truth.linked
         or any(change[0] == "either" for change in truth.really(name))
         or _is_covered(one, name, said)

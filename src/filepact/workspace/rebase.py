@@ -289,13 +289,13 @@ class Rebase:
     def current(self, path: WorkspacePath) -> Document | None:
         """The document at a path as it is now; None where there is none."""
         # A journal's path is a true name: what stands there is meant, also where it is a link.
-        location = self._guard.find(path, "write", follow=False, back=True)
+        try:
+            location = self._guard.find(path, "write", follow=False, back=True)
+        except NotFoundError:
+            return None  # Something else has taken the place of a folder that it lay in.
         if location.path != path:
             # What was shown was another file; what this one holds is not told.
-            raise StaleFileError(
-                f"{self._show(path)}: leads elsewhere now, through a link",
-                hint="Put the file back in its place, or leave this change undone.",
-            )
+            raise _stale(self._show(path), "leads elsewhere now, through a link")
         if location.place.kind == "directory":
             state = location.root.folder_state(path.path) or Revision.folder(location.place.mode)
             return Document(path, b"", state)
