@@ -25,12 +25,10 @@ What was played, on 29 and 30 November 2026, while one head followed the other:
 - from 2026700000 on: 28,103 by hooks over four heads (12,534 the most on one), 6 wrong, 2 of them the model's; 23,844 by all doors over three heads,
   6 wrong, 3 the model's.
 
-All of these are mended, or were the model's.  After that, on one head:
+- from 2026870000 on: 13,961 by all doors on one head, 4 wrong;
+- from 2026900000 to 2027020000 on, while one head followed the other: 43,859 by all doors (35,708 by hooks; 13,182 the most on one head), 10 wrong, 4 of them the model's.
 
-- from 2026870000 on: 13,961 by all doors (11,378 by hooks), 4 wrong, which are open: 2026879415 and one of its kind (a file in the place of
-  another agent's socket goes, and the socket is not named), 2026881936 (of two folders that change places, a name that is a folder in the one and a
-  file in the other is put down to nobody, which keeps the rest from going back), 2026881635 (a folder that the agent moved away and brought back, and a
-  person then removed, comes back empty).
+All of these are mended, or were the model's.
 """
 
 from __future__ import annotations

@@ -238,6 +238,11 @@ class LayerReader:
         if before is None or known is None:
             stamp = stamp_at(self._root, path.path, folder=True)
             before = now if stamp is not None and stamp.changed <= self._began else before
+            # Somebody may have set its rights since the layer has it, and before anybody else looked.
+            if stamp and known is None and before == now and stamp.changed > self._began:
+                with Root.open(self._layer.upper) as upper:
+                    copied = upper.born(path.path) or 0
+                before = None if stamp.changed > max(copied, stamp.modified) else before
         if before is None:
             # Where they differ, nobody can tell whether the program has changed it, or somebody else.
             if after != now:
