@@ -348,6 +348,25 @@ def test_a_twin_that_was_there_before_is_not_what_was_moved(
     assert "somebody moved it to newer" in refused(lambda: workspace.undo(ADA)).message
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="needs hard links")
+def test_a_name_that_became_another_files_goes_back_without_what_that_one_holds(
+    workspace: Workspace, root: Path
+) -> None:
+    """The file was written by that name since, which is done in place; its other name is a person's."""
+    (root / "mine").write_text("mine\n")
+    (root / "name").write_text("one\n")
+    workspace.external.resnapshot()
+    (root / "name").unlink()
+    os.link(root / "mine", root / "name")
+    assert workspace.external.detect(ROBOT).operation
+    edit(workspace, ROBOT, "name", "mine", "ours")
+    assert (root / "mine").read_text() == "ours\n"
+    workspace.undo_selected(ADA, Selection(session=ROBOT))
+    assert (root / "name").read_text() == "one\n"
+    assert not (root / "name").samefile(root / "mine")
+    assert (root / "mine").read_text() in ("ours\n", "mine\n")
+
+
 def test_the_folders_of_files_that_are_gone_go(workspace: Workspace, root: Path) -> None:
     for who in (ROBOT, OTHER):
         write(workspace, who, "n/m/f", "1\n")

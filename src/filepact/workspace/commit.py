@@ -342,7 +342,7 @@ class Committer:
         changes = begun.changes if begun.kind == "change" else begun.changes.written_now
         several = len(changes.changes) > 1 or self.shares
         joins, handing = joining
-        over = taking_over(begun.changes.changes)
+        over = taking_over(begun.changes.changes, back=begun.kind != "change")
         refused: list[FilepactError] = []
         for number, change in changes.in_order:
             if not wanted(change.path):

@@ -66,15 +66,21 @@ def file_of(change: FileChange) -> str:
     return "" if coming == ANOTHER_FILE else coming
 
 
-def taking_over(changes: Collection[FileChange]) -> frozenset[WorkspacePath]:
-    """Names in use that get what another name holds, as in a swap: what they hold is not written to, which may have other names (hard links)."""
+def taking_over(changes: Collection[FileChange], *, back: bool = False) -> frozenset[WorkspacePath]:
+    """Names in use that get what another name holds, as in a swap: what they hold is not written to, which may have other names (hard links).
+
+    With `back` also those that get again what had one name alone: it is not the file that has several by now.
+    """
     held = {state_key(one, one.before.compared) for one in changes if one.before}
     both = [(one, one.after) for one in changes if one.before and one.after]
     given = {one.path for _, some in _givers(changes).values() for one in some}
     return frozenset(
         one.path
         for one, to in both
-        if one.of_one_file is False or one.path in given or state_key(one, to) in held
+        if one.of_one_file is False
+        or one.path in given
+        or state_key(one, to) in held
+        or (back and _linked(one.before) and to.attributes and not _linked(to))
     )
 
 
