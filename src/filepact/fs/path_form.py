@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import sys
 import unicodedata
+from posixpath import dirname
 from typing import TYPE_CHECKING, Literal
 
 from filepact.errors import PathBlockedError
@@ -17,7 +18,7 @@ from filepact.values import late_regex
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 __all__ = [
     "LONGEST_PART",
@@ -26,6 +27,7 @@ __all__ = [
     "at_home",
     "check_form",
     "check_new_name",
+    "folders_above",
     "is_beneath",
     "lock_key",
     "temporary_name",
@@ -193,6 +195,12 @@ def _form(path: str, what: str) -> PathBlockedError:
 def at_home(path: str, home: str) -> str:
     """A path with what ``~`` stands for, where there is a home folder."""
     return home + path[1:] if home and (path == "~" or path.startswith("~/")) else path
+
+
+def folders_above(path: str) -> Iterator[str]:
+    """The folders that a file or folder lies in, but for the root, the nearest first."""
+    while path := dirname(path):
+        yield path
 
 
 def is_beneath(path: str, folder: str) -> bool:

@@ -21,13 +21,13 @@ from filepact.fs.atomic import LARGEST
 from filepact.fs.attributes import folder_state
 from filepact.fs.folder_entries import MAX_ENTRIES
 from filepact.fs.kernel import STAMP_CLOCK, names_in
-from filepact.fs.path_form import token_of
+from filepact.fs.path_form import folders_above, token_of
 from filepact.fs.walk import TreeReader
 from filepact.text.confusables import shown_name
 from filepact.text.gitignore import MACHINE_FOLDERS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from filepact.fs.root import Root
 
@@ -372,10 +372,13 @@ class EntryMoves:
         self._folders, self._there = folders, there
 
     @cached_property
+    def _files(self) -> dict[Stamp, list[str]]:
+        known = ((name, self._known.get(name), now) for name, now in self._now.items())
+        return {was: [name] for name, was, now in known if was and was != now}
+
+    @cached_property
     def _sources(self) -> dict[object, list[str]]:
-        files = ((name, self._known.get(name), now) for name, now in self._now.items())
-        found: dict[object, list[str]] = {was: [x] for x, was, now in files if was and was != now}
-        return found | _others(self._folders, self._there)
+        return _others(self._folders, self._there)
 
     @cached_property
     def _targets(self) -> dict[object, list[str]]:
@@ -389,9 +392,11 @@ class EntryMoves:
 
     def sources(self, name: str) -> list[str]:
         """The other names by one of which what is there was known before."""
-        held = self._now.get(name) or _key(self._there.get(name))
-        same = held in (None, self._known.get(name), _key(self._folders.get(name)))
-        return [] if same else self._sources.get(held, [])
+        if stamp := self._now.get(name):
+            return [] if stamp == self._known.get(name) else self._files.get(stamp, [])
+        key = _key(self._there.get(name))
+        same = key in (None, _key(self._folders.get(name)))
+        return [] if same else self._sources.get(key, [])
 
     def target(self, folder: Revision | None) -> str:
         """The other name by which a folder may be there that was known in a state; empty for none."""
@@ -409,10 +414,10 @@ class EntryMoves:
             return False
         # What lay in the same folder before has not come with that, unless the folder has its own name anew.
         common = commonpath([f"/{x}" for x in (there, *(self.sources(there) or [""]))])
-        same = [x for x in _above(name) if f"{common}/".startswith(f"/{x}/")]
+        same = [x for x in folders_above(name) if f"{common}/".startswith(f"/{x}/")]
         held = ((x, self._root.glance(x)) for x in same)
         stood = {x for x, one in held if one and one[2] == one[3]}
-        stood.update(x for x in (".", *_above(name)) if x in self._stood)
+        stood.update(x for x in (".", *folders_above(name)) if x in self._stood)
         return is_later(self._root, name, stamp, since, stood=stood, sure=sure)
 
     def _came(self, name: str) -> bool:
@@ -422,11 +427,6 @@ class EntryMoves:
         if stamp and known and stamp.inode != known.inode:
             held = stamp
         return bool(self.sources(name) or (held and held[3] < self._looked))
-
-
-def _above(path: str) -> Iterator[str]:
-    while path := dirname(path):
-        yield path
 
 
 def _key(folder: Revision | None) -> tuple[int, int] | None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from filepact.domain.document import Revision, WorkspacePath
 from filepact.errors import FilepactError
+from filepact.fs.path_form import folders_above
 from filepact.fs.walk import TreeReader, was_ignored
 from filepact.fs.watch import (
     IGNORE_FILES,
@@ -329,7 +330,7 @@ class FileSnapshot:
         if seen.scan is None:
             self._doubtful |= seen.names
             suspects = self._doubtful | self._racy if racy else self._doubtful
-            stamps = self._rechecked(suspects | self._expected(self.hidden | seen.hidden))
+            stamps = self._rechecked(suspects | self._expected(seen.hidden))
             stamps |= self._moved_and_hidden(stamps, seen.hidden)
             newly = self._newly_seen(stamps)
             self._follow(seen)
@@ -405,7 +406,8 @@ class FileSnapshot:
     def _expected(self, hidden: Collection[str]) -> set[str]:
         """The files that are looked at every time, with those of folders that came, and what Git has put into hidden ones."""
         names, written = set(self._attended), set[str]()
-        tracked = [] if self._swept is None else [one for one in hidden if self._is_tracked(one)]
+        some = () if self._swept is None else self.hidden.union(hidden)
+        tracked = [one for one in some if self._is_tracked(one)]
         tops = *self.came, *self._trees, *tracked
         states = {one: self._root.folder_state(one) for one in tops}
         came = {one: x for one, x in states.items() if x and not is_machine_made(self._root, one)}
@@ -426,12 +428,9 @@ class FileSnapshot:
 
     def _is_tracked(self, name: str) -> bool:
         """Whether the repository that a path lies in tracks it, or anything below it."""
-        above = name
-        while above:
-            above = dirname(above)
-            if tracked := self._root.trees.at(above or "."):
-                return tracked(name)
-        return False
+        trees = (self._root.trees.at(above) for above in (*folders_above(name), "."))
+        tracked = next(filter(None, trees), None)
+        return tracked is not None and tracked(name)
 
     def _moved_and_hidden(
         self, stamps: Mapping[str, Stamp | None], hidden: Collection[str]

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from filepact.domain.change import FileChange
 from filepact.domain.document import FOLDER, Revision, WorkspacePath
 from filepact.errors import FilepactError, NotFoundError, StaleFileError, WriteFailedError
+from filepact.fs.path_form import folders_above
 from filepact.fs.watch import is_gone, is_odd, odd_said
 from filepact.values import replace
 from filepact.workspace.file_snapshot import CACHES, INSTEAD, PIPE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from filepact.domain.change import ChangeSet
     from filepact.domain.document import RootId
@@ -36,7 +37,6 @@ __all__ = [
     "FolderChange",
     "FolderSteps",
     "folder_at",
-    "folders_above",
     "folders_alone",
     "lasting",
     "made_folders",
@@ -573,12 +573,6 @@ def folders_alone(
             guard.permit(path, "write" if now is None else "delete", back=True)
             back.append(change)
     return back, lost, along
-
-
-def folders_above(path: str) -> Iterator[str]:
-    """The folders that a file or folder lies in, but for the root, the nearest first."""
-    while path := dirname(path):
-        yield path
 
 
 def _around(paths: Iterable[WorkspacePath]) -> set[WorkspacePath]:

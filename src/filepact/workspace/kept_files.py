@@ -17,6 +17,7 @@ from filepact.domain.document import FOLDER, SnapshotFile, SnapshotRecord, Works
 from filepact.domain.protected import has_agent_logs, is_agent_log, is_in_git
 from filepact.fs.atomic import LARGEST
 from filepact.fs.kernel import place_of, same_places
+from filepact.fs.path_form import folders_above
 from filepact.fs.watch import EntryMoves, Stamp, files_behind, is_later, moment, stamp_at
 from filepact.workspace.file_snapshot import PIPE, FileSnapshot, RacyFiles, nested_roots
 from filepact.workspace.file_states import (
@@ -40,7 +41,7 @@ from filepact.workspace.file_states import (
     turned_in,
     unread,
 )
-from filepact.workspace.folder_steps import FolderChange, folder_at, folders_above, same_rights
+from filepact.workspace.folder_steps import FolderChange, folder_at, same_rights
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping

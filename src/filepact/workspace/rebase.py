@@ -33,6 +33,7 @@ from filepact.errors import (
     TooLargeError,
 )
 from filepact.fs.atomic import LARGEST
+from filepact.fs.path_form import folders_above
 from filepact.fs.walk import TreeReader
 from filepact.text.codec import rewrite
 from filepact.text.confusables import shown_name
@@ -44,7 +45,7 @@ from filepact.text.lines import line_ends, split_lines, with_line_ends_of
 from filepact.values import dataclass, replace
 from filepact.workspace.documents import DocumentCache
 from filepact.workspace.file_states import with_rights
-from filepact.workspace.folder_steps import folders_above, same_rights, turning_above
+from filepact.workspace.folder_steps import same_rights, turning_above
 from filepact.workspace.journal import changed_since
 from filepact.workspace.moves import fit_whole, lost_repositories, same_entries, whole_moves
 from filepact.workspace.receipt import not_kept, renames, states

@@ -16,10 +16,11 @@ from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.document import FOLDER, WorkspacePath, same_state
 from filepact.domain.operation import PARTLY, SEEN, who
 from filepact.errors import NoChangeError, NotFoundError, StaleFileError
+from filepact.fs.path_form import folders_above
 from filepact.text.confusables import shown_name
 from filepact.values import dataclass, field, replace
 from filepact.workspace.file_snapshot import INSTEAD
-from filepact.workspace.folder_steps import folders_above, turning_above
+from filepact.workspace.folder_steps import turning_above
 from filepact.workspace.moves import whole_moves
 from filepact.workspace.rebase import Conflicts
 from filepact.workspace.receipt import not_kept, renames
@@ -438,10 +439,9 @@ def _plan(
     if not (steps or unable or instead or any(x.directories for x in taken)):
         hint = "`filepact log`, or history with action log, shows what happened."
         raise NoChangeError("the files are as they were before that", hint=hint)
-    summary = f"undo {_named(taken[::-1], len(taken))}"
     first, *earlier = steps or (ChangeSet(()),)
     return UndoChange(
-        *("undo", "", summary, first, tuple(earlier)),
+        *("undo", "", f"undo {_named(taken[::-1], len(taken))}", first, tuple(earlier)),
         *({**instead, **unable}, runs.of(unable), tuple(parts)),
         operations=tuple(taken),
     )

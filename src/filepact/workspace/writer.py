@@ -14,13 +14,14 @@ from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.deadline import FOREVER, Deadline
 from filepact.domain.document import FOLDER, WorkspacePath
 from filepact.errors import FilepactError, NoChangeError, StaleFileError
+from filepact.fs.path_form import folders_above
 from filepact.fs.walk import TreeReader
 from filepact.fs.watch import stamp_at
 from filepact.text.confusables import shown_name
 from filepact.text.gitignore import MACHINE_FOLDERS
 from filepact.values import replace
 from filepact.workspace.documents import EDITORCONFIG, DocumentCache
-from filepact.workspace.folder_steps import folder_at, folders_above, turning_above, written
+from filepact.workspace.folder_steps import folder_at, turning_above, written
 from filepact.workspace.handing import handed_on, stays_one, taking_over
 from filepact.workspace.journal import moved_since, new_id, new_proposal, operation_of
 from filepact.workspace.moves import same_entries

@@ -10,11 +10,11 @@ from filepact.domain.change import FileChange
 from filepact.domain.document import FOLDER, Revision, WorkspacePath, content_id
 from filepact.errors import FilepactError, NotFoundError, PathBlockedError
 from filepact.fs.atomic import LARGEST
+from filepact.fs.path_form import folders_above
 from filepact.fs.root import Root
 from filepact.fs.walk import TreeReader
 from filepact.fs.watch import stamp_at
 from filepact.values import dataclass, field, replace
-from filepact.workspace.folder_steps import folders_above
 from filepact_run.overlay import TOP, folder_in, is_copy, layer_entries
 
 if TYPE_CHECKING:
