@@ -1175,6 +1175,30 @@ def test_a_folder_that_a_person_moves_into_one_whose_rights_a_command_changes_st
     assert not (agents.root / "d" / "new").exists()
 
 
+@pytest.mark.parametrize("ignored", [False, True])
+def test_a_folder_that_a_person_moves_into_a_new_one_stays_there_though_that_gets_rights_later(
+    agents, ignored
+):
+    mine, folder = agents.root / "mine", agents.root / "d"
+    (mine / "in").mkdir(parents=True)
+    (mine / "in" / "b.txt").write_text("by hand\n")
+    if ignored:
+        (agents.root / ".gitignore").write_text("mine\n")
+    agents.tell("UserPromptSubmit")
+    agents.ask("Bash", command="make")
+    folder.mkdir()
+    mine.rename(folder / "mine")
+    agents.now = agents.write("clock", "x", after=COARSE) + TICK + 5_000_000 - 1
+    agents.write("made.txt", "x")
+    folder.chmod(0o700)
+    agents.tell("PostToolUse", "Bash", more={"duration_ms": 5}, command="make")
+    with agents.workspace() as workspace:
+        workspace.undo_selected(PERSON, Selection(turn=NEWEST))
+    assert (folder / "mine" / "in" / "b.txt").exists()
+    assert not mine.exists()
+    assert not (agents.root / "made.txt").exists()
+
+
 def test_folders_beside_a_file_that_a_call_names_are_moved_by_who_moves_them(agents):
     for name in ("d/a.txt", "d/in/b.txt", "d/deep/in/c.txt"):
         (agents.root / name).parent.mkdir(parents=True, exist_ok=True)

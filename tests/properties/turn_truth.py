@@ -331,7 +331,7 @@ class Truth:
                 return True
         # What a call did to a file by another name is nobody's, and all of them have one mode.
         if name in self.linked:
-            held = {s[2] for c in self._by_all_names(name) for s in c[1:3] if s and s[0] == "file"}
+            held = {s[2] for c in self.by_all_names(name) for s in c[1:3] if s and s[0] == "file"}
             if entry is None or (entry[2] in held if entry[0] == "file" else entry in wanted):
                 return True
         if not entry or entry[0] != "file":
@@ -357,7 +357,7 @@ class Truth:
         rights = {one[1][1] for one in changes if one[0] == "either" and one[1]}
         return entry[1] in rights
 
-    def _by_all_names(self, name: str) -> list[tuple[str, Entry | None, Entry | None, str]]:
+    def by_all_names(self, name: str) -> list[tuple[str, Entry | None, Entry | None, str]]:
         """The changes of a file by each name that it had: who writes to one of them writes to all."""
         own = self.linked[name]
         return [

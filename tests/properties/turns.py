@@ -215,6 +215,12 @@ def _play_run(place: Place, one: History, truth: Truth) -> str:
                 truth.now[name] = came
                 return True
             states = [truth.now.get(name)]
+            gone = truth.beside.get(name, came) is None and name in truth.now
+            if gone and came and came[0] == "folder" and came == sight.truth.now.get(name):
+                # They removed a folder in which the program has something: it comes as the program sees it.
+                truth.changes[name] = [("agent", None, came, "while it ran")]
+                truth.now[name] = came
+                return True
             if waits:
                 if truth.holds_only_persons(name, start.get(name), found.get(name)):
                     return True
@@ -235,6 +241,10 @@ def _play_run(place: Place, one: History, truth: Truth) -> str:
                     truth.changes[name][-1] = by, was, came, when
                     truth.now |= {name: came}
                     return True
+            # Of a file with other names, the one that the program changes becomes a file of its own in the layers.
+            by_names = truth.by_all_names(name) if name in truth.linked else ()
+            if found.get(name) == start.get(name) and any(one[0] == "agent" for one in by_names):
+                return True
             told = kinds == {"folder"} or _is_limit(truth, name) or name in truth.linked
             return found.get(name) in states or (told and name in said)
 

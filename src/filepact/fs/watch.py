@@ -415,9 +415,13 @@ class EntryMoves:
         # What lay in the same folder before has not come with that, unless the folder has its own name anew.
         common = commonpath([f"/{x}" for x in (there, *(self.sources(there) or [""]))])
         same = [x for x in folders_above(name) if f"{common}/".startswith(f"/{x}/")]
-        held = ((x, self._root.glance(x)) for x in same)
-        stood = {x for x, one in held if one and one[2] == one[3]}
-        stood.update(x for x in (".", *folders_above(name)) if x in self._stood)
+        held = {x: self._root.glance(x) for x in folders_above(name)}
+        stood = {x for x in same if (one := held[x]) and one[2] == one[3]}
+        stood.update(x for x in (".", *held) if x in self._stood)
+        if not sure:
+            # A new folder that has only got rights since has brought nothing.
+            new = (x for x in held if x not in self._folders and not self.sources(x))
+            stood.update(x for x in new if (one := held[x]) and one[2] <= since)
         return is_later(self._root, name, stamp, since, stood=stood, sure=sure)
 
     def _came(self, name: str) -> bool:
