@@ -1199,6 +1199,50 @@ def test_a_folder_that_a_person_moves_into_a_new_one_stays_there_though_that_get
     assert not (agents.root / "made.txt").exists()
 
 
+def test_a_folder_that_a_person_renames_stays_where_it_is_though_it_gets_other_rights_later(agents):
+    (agents.root / "d" / "in").mkdir(parents=True)
+    (agents.root / "d" / "in" / "b.txt").write_text("by hand\n")
+    agents.tell("UserPromptSubmit")
+    agents.ask("Bash", command="make")
+    (agents.root / "d").rename(agents.root / "mine")
+    agents.now = agents.write("clock", "x", after=COARSE) + TICK + 5_000_000 - 1
+    agents.write("made.txt", "x")
+    (agents.root / "mine").chmod(0o700)
+    agents.tell("PostToolUse", "Bash", more={"duration_ms": 5}, command="make")
+    with agents.workspace() as workspace:
+        workspace.undo_selected(PERSON, Selection(turn=NEWEST))
+    assert {one.name for one in agents.root.iterdir()} == {"a.txt", "mine"}
+    assert (agents.root / "mine" / "in" / "b.txt").exists()
+    assert (agents.root / "mine").stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("by", ["turn", "session"])
+def test_where_a_turn_has_nothing_of_its_own_what_nobody_is_known_to_have_done_is_named(agents, by):
+    agents.tell("UserPromptSubmit")
+    agents.ask("Bash", command="mv mine.txt moved.txt")
+    agents.write("mine.txt", "by hand\n")
+    agents.now = agents.write("clock", "x", after=COARSE) + TICK + 5_000_000 - 1
+    (agents.root / "clock").unlink()
+    (agents.root / "mine.txt").rename(agents.root / "moved.txt")
+    more = {"duration_ms": 5}
+    agents.tell("PostToolUse", "Bash", more=more, command="mv mine.txt moved.txt")
+    with agents.workspace() as workspace:
+        work = [
+            one for one in workspace.log() if "moved.txt" in {x.path for x in one.changes.paths}
+        ]
+        chosen = {
+            "turn": Selection(turn=NEWEST),
+            "session": Selection(session=replace(PERSON, id="s1")),
+        }[by]
+        with pytest.raises(NoChangeError) as refused:
+            workspace.undo_selected(PERSON, chosen)
+    assert [one.tool for one in work] == [BY_NOBODY]
+    said = f"Not taken back, since nobody knows whose it is: {work[0].id}, "
+    assert said in refused.value.hint
+    assert "moved.txt" in refused.value.hint
+    assert f"`filepact undo {work[0].id}` does" in refused.value.hint
+
+
 def test_folders_beside_a_file_that_a_call_names_are_moved_by_who_moves_them(agents):
     for name in ("d/a.txt", "d/in/b.txt", "d/deep/in/c.txt"):
         (agents.root / name).parent.mkdir(parents=True, exist_ok=True)

@@ -402,6 +402,10 @@ class EntryMoves:
         """The other name by which a folder may be there that was known in a state; empty for none."""
         return self._targets.get(_key(folder), [""])[-1]
 
+    def may_be_older(self, folder: str, held: tuple[int, ...], since: int) -> bool:
+        """Whether a folder that nobody knew may have come before a moment, with all in it, and only got rights since."""
+        return held[2] <= since and not (folder in self._folders or self.sources(folder))
+
     def later(self, name: str, since: int, *, sure: bool) -> bool:
         """Whether a name became what it is after a moment, as of `is_later`."""
         stamp, there = self._now.get(name), name
@@ -419,9 +423,7 @@ class EntryMoves:
         stood = {x for x in same if (one := held[x]) and one[2] == one[3]}
         stood.update(x for x in (".", *held) if x in self._stood)
         if not sure:
-            # A new folder that has only got rights since has brought nothing.
-            new = (x for x in held if x not in self._folders and not self.sources(x))
-            stood.update(x for x in new if (one := held[x]) and one[2] <= since)
+            stood.update(x for x, one in held.items() if one and self.may_be_older(x, one, since))
         return is_later(self._root, name, stamp, since, stood=stood, sure=sure)
 
     def _came(self, name: str) -> bool:

@@ -471,9 +471,11 @@ def turned_in(
     """Whether a folder has come, gone or got other rights in a time."""
     held = root.glance(path.path) if now is not None else ()
     sure = span.claims(path)
-    named_last = was and held and held[2] == held[3] and span.since > span.begun and not sure
-    if named_last and (root.born(path.path) or 0) <= span.since:
-        return False  # It may have got its rights before that name came or went in it, and is no other one.
+    if held and span.since > span.begun and not sure:
+        # It may have got its rights before a name came or went in it last, and is no other one; or come before it got them.
+        doubt = held[2] == held[3] if was else moves.may_be_older(path.path, held, span.since)
+        if doubt and (root.born(path.path) or 0) <= span.since:
+            return False
     # One that is there by another name went when it got that.
     name = (not now and moves.target(was)) or path.path
     later, late = (bool(one) and moves.later(name, one, sure=sure) for one in span[:2])

@@ -19,6 +19,7 @@ from filepact.domain.operation import (
     UNOBSERVED,
 )
 from filepact.errors import InvalidParamsError, NoChangeError, NotFoundError
+from filepact.text.confusables import shown_name
 from filepact.values import dataclass, replace
 from filepact.workspace.file_snapshot import some_names
 
@@ -52,6 +53,7 @@ __all__ = [
     "select",
     "stays_beside",
     "turns_on",
+    "unclaimed",
     "whose",
 ]
 
@@ -125,6 +127,11 @@ class Selection:
         actor = operation.session.actor
         by = not self.agent or (actor.kind == "agent" and actor.name == self.agent)
         return by and (self.since is None or operation.created >= self.since)
+
+    def reaches(self, operation: Operation) -> bool:
+        """Whether an operation changed something in the places that are meant."""
+        some = (is_in(path, at) for path in operation.changes.paths for at in self.places)
+        return not self.places or any(some)
 
     def place_in(self, store: JournalStore, roots: Sequence[RootId]) -> int:
         """The place in the journal after which it begins; 0 for all of it.
@@ -210,9 +217,8 @@ def is_in_force(operation: Operation) -> bool:
     return _stands(operation) and not is_passing(operation)
 
 
-def _stands(operation: Operation) -> bool:
-    done = operation.kind in ("change", "restore") and operation.was_done
-    return done and operation.undone_by is None
+def _stands(one: Operation) -> bool:
+    return one.kind in ("change", "restore") and one.was_done and one.undone_by is None
 
 
 def is_left_to_name(operation: Operation) -> bool:
@@ -222,8 +228,7 @@ def is_left_to_name(operation: Operation) -> bool:
 
 def same_work(one: Operation, other: Operation) -> bool:
     """Whether two operations are of one session, or were done for one request."""
-    first, second = one.session, other.session
-    return first.id == second.id or (first.turn == second.turn != "")
+    return one.session.id == other.session.id or one.session.turn == other.session.turn != ""
 
 
 def lost_with(store: JournalStore, operation: Operation) -> Operation | None:
@@ -333,15 +338,7 @@ def left_by(
         return []
     named, after = {one.id for one in chosen}, selection.place_in(store, roots)
     done = [one for one in _since(store, frozenset(roots), selection.since, after) if one.was_done]
-    return [
-        one
-        for one in effective(store, done)
-        if one.id not in named
-        and (
-            not selection.places
-            or any(is_in(path, at) for path in one.changes.paths for at in selection.places)
-        )
-    ]
+    return [one for one in effective(store, done) if one.id not in named and selection.reaches(one)]
 
 
 def _since(
@@ -397,16 +394,9 @@ def _newest_turn(store: JournalStore, roots: Sequence[RootId], selection: Select
     said, begun = "every such turn is undone already", _begun(store, roots, selection)
     hint = "`filepact log --turns` shows turns and sessions; --session and --since need no turn."
     if not known and begun:
-        last = begun[-1]
-        said = f"of the last turn of {last.session.agent}, nothing was recorded"
-        found = takewhile(
-            lambda one: one.created >= last.when, newest_first(store, frozenset(roots))
-        )
-        several = [one for one in found if one.tool == BY_SEVERAL and one.was_done]
-        shared = [one.id for one in several if one.undone_by is None]
-        if shared:
-            said += " as its own: others were at work as well"
-            hint = f"`filepact undo {' '.join(shared[:_NAMED])}` takes back what any of them may have done."
+        beside = unclaimed(store, roots, selection)
+        said = f"of the last turn of {begun[-1].session.agent}, nothing was recorded"
+        said, hint = (f"{said} as its own", beside) if beside else (said, hint)
     elif not known:
         said = "no turn is known here: no agent has told where one begins"
     raise NoChangeError(said, hint=hint)
@@ -511,6 +501,16 @@ def stays_beside(
         yield f"Not taken back, since {why}: {one.id}, {what} (`filepact undo {one.id}` does)."
     if len(beside) > _BESIDE:
         yield f"Nor are {len(beside) - _BESIDE:,} more of that time, which `filepact log` shows."
+
+
+def unclaimed(store: JournalStore, roots: Sequence[RootId], selection: Selection) -> str:
+    """The sentences about what was done since a newest turn or a session began, and nobody knows whose it is."""
+    begun = _begun(store, roots, selection)
+    if not begun or not (selection.turn == NEWEST or (selection.session and not selection.turn)):
+        return ""
+    first, every = begun[-1 if selection.turn else 0].when, newest_first(store, frozenset(roots))
+    since = takewhile(lambda one: one.created >= first, every)
+    return " ".join(stays_beside([*filter(is_left_to_name, since)], lambda at: shown_name(at.path)))
 
 
 def _last_on_each(store: JournalStore, places: Sequence[Place]) -> list[tuple[Operation, Place]]:

@@ -39,6 +39,7 @@ from filepact.workspace.selection import (
     same_work,
     select,
     stays_beside,
+    unclaimed,
     whose,
 )
 
@@ -358,6 +359,7 @@ def plan_selection(
         raise NoChangeError(
             "there is nothing to undo: no such change is in force",
             hint=" ".join(stays)
+            or unclaimed(store, roots, selection)
             or "`filepact log --turns`, or history with action log, shows what is undone already.",
         )
     plan = _plan(taken, chosen, places, store)
@@ -368,9 +370,7 @@ def plan_selection(
         named = store.operation(selection.before)
         said = f"restore what was before {named.id} ({named.summary})"
         plan = replace(plan, tool=RESTORE, summary=said)
-    at = selection.places
-    near = [x for x in taken if not at or any(is_in(y, z) for y in x.changes.paths for z in at)]
-    doubt, way = _doubt(near, selection)
+    doubt, way = _doubt([*filter(selection.reaches, taken)], selection)
     work = (selection.turn or selection.session) and not selection.places
     beside = left_beside(store, roots, taken) if work else []
     beside = [one for one in beside if selection.turn or whose(one) == "nobody"]
