@@ -446,6 +446,7 @@ COMMANDS = [
     "echo new >> data/deep/notes",
     "echo new > run.log",
     "mkdir out; echo new > out/new",
+    "ln -s data to; echo new > to/new; rm to/base.db",
     "truncate -s 0 data/base.db",
     "sed -i s/person/agent/ data/deep/notes",
     "rm -r data; mkdir data; echo new > data/base.db",

@@ -1216,6 +1216,26 @@ def test_a_folder_that_a_person_renames_stays_where_it_is_though_it_gets_other_r
     assert (agents.root / "mine").stat().st_mode & 0o777 == 0o700
 
 
+def test_a_folder_that_a_command_renames_after_another_made_something_in_it_goes_back(agents):
+    (agents.root / "d" / "in").mkdir(parents=True)
+    (agents.root / "d" / "in" / "b.txt").write_text("by hand\n")
+    was = tree(agents.root)
+    agents.tell("UserPromptSubmit")
+    for call, did in (
+        ("first", lambda: agents.write("d/new.txt", "x")),
+        ("second", lambda: (agents.root / "d").rename(agents.root / "e")),
+    ):
+        agents.now = time.time_ns()
+        agents.tell("PreToolUse", "Bash", call=call, command="make")
+        agents.tell("PermissionRequest", "Bash", call=call, command="make")
+        agents.now = agents.write("clock", call, after=COARSE) + TICK + 5_000_000 - 1
+        did()
+        agents.tell("PostToolUse", "Bash", call=call, more={"duration_ms": 5}, command="make")
+    with agents.workspace() as workspace:
+        workspace.undo_selected(PERSON, Selection(turn=NEWEST))
+    assert tree(agents.root) == was
+
+
 @pytest.mark.parametrize("by", ["turn", "session"])
 def test_where_a_turn_has_nothing_of_its_own_what_nobody_is_known_to_have_done_is_named(agents, by):
     agents.tell("UserPromptSubmit")

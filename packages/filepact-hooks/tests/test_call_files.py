@@ -27,6 +27,10 @@ def told(root, workspace):
     return told
 
 
+BY_LINK = {"to/new", "to/b.log", "sub/new", "sub/b.log"}
+BY_OTHER = {"lib/to/new", "lib/to/b.log", "sub/new", "sub/b.log"}
+
+
 @pytest.mark.parametrize(
     ("command", "files", "folders"),
     # One name too many does no harm: it is only looked at.
@@ -44,6 +48,14 @@ def told(root, workspace):
         ("rm {a,b}.txt", {"a.txt", "b.txt"}, set()),
         ("rm link", {"link"}, set()),
         ("rm 'to sub/b.log'", {"sub/b.log"}, set()),
+        ("ln -s sub to; echo x > to/new; rm to/b.log", {"to", *BY_LINK}, set()),
+        (
+            "ln -sfn ../sub lib/to; echo x > lib/to/new; rm lib/to/b.log",
+            {"lib/to", *BY_OTHER},
+            set(),
+        ),
+        ("ln --symbolic sub to; rm -r to/deep", {"to", "to/deep"}, {"sub/deep"}),
+        ("ln sub/b.log to; ln -s a b c; echo x > other", {"to", "c", "other"}, set()),
         ("cd sub && rm b.log", {"sub/b.log", "sub/sub/b.log"}, set()),
         ("mv lib other", {"other"}, {"lib"}),
         ("mv a.txt sub", {"a.txt", "sub/a.txt"}, set()),

@@ -402,9 +402,19 @@ class EntryMoves:
         """The other name by which a folder may be there that was known in a state; empty for none."""
         return self._targets.get(_key(folder), [""])[-1]
 
+    @cached_property
+    def _gone(self) -> set[int]:
+        """The modes of the folders that are there no more by the names that they had."""
+        return {one.mode for name, one in self._folders.items() if name not in self._there}
+
     def may_be_older(self, folder: str, held: tuple[int, ...], since: int) -> bool:
-        """Whether a folder that nobody knew may have come before a moment, with all in it, and only got rights since."""
-        return held[2] <= since and not (folder in self._folders or self.sources(folder))
+        """Whether a folder that nobody knew may have come before a moment, with all in it, and only got rights since.
+
+        One with the rights of another that has gone may be that, and have got its name since.
+        """
+        now = self._there.get(folder)
+        new = held[2] <= since and folder not in self._folders
+        return bool(new and now and now.mode not in self._gone)
 
     def later(self, name: str, since: int, *, sure: bool) -> bool:
         """Whether a name became what it is after a moment, as of `is_later`."""

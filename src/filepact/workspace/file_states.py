@@ -457,7 +457,7 @@ def made_before(guard: Guard, path: WorkspacePath, span: CallRange) -> bool:
     if not 0 < born <= since - COARSE or born > begun or claims(path):
         return begun < born <= since - COARSE
     held = root.glance(path.path)
-    return bool(held and held[2] == held[3])
+    return bool(held and held[2] == held[3] > begun)
 
 
 def turned_in(

@@ -84,6 +84,15 @@ def left_behind(call: ToolCall) -> ToolCall | None:
     return replace(call, uses=(), commands=commands)
 
 
+def _link(program: tuple[str, ...]) -> tuple[str, str] | None:
+    """The name of a symbolic link that a program would make, and where it would lead; None for any other program."""
+    named = [one for one in program[1:] if not one.startswith("-")]
+    short = {*"".join(one for one in program if one[:1] == "-" != one[1:2])}
+    if program[0] != "ln" or len(named) != 2 or not ("s" in short or "--symbolic" in program):
+        return None
+    return named[1], posixpath.join(posixpath.dirname(named[1]), named[0])
+
+
 class _Finding:
     def __init__(self, guard: Guard, home: str, done: Container[WorkspacePath]) -> None:
         self._guard, self._done = guard, done
@@ -138,12 +147,16 @@ class _Finding:
             deep = any("R" in one.partition("--")[0] or one == "--recursive" for one in options)
             changes = "delete" if deep else "rights"
             uses |= {"list": (changes,), "write": ("write", changes)}
+        links = dict(filter(None, map(_link, read.programs)))
         for word in read.words:
             names = written_in(word.text) if word.use == "text" else ()
             for one in starts:
                 for action in uses.get(word.use, ()):
                     for path in self._named(word, one):
                         self.add(path, action)
+                        for link, leads in links.items():
+                            if path.startswith(top := posixpath.join(one, link, "")):
+                                self.add(posixpath.join(one, leads, path[len(top) :]), action)
                 for name in names:
                     self.add(posixpath.join(one, self.at_home(name)), "write")
         for search in read.searches:
