@@ -1256,6 +1256,10 @@ def test_where_a_turn_has_nothing_of_its_own_what_nobody_is_known_to_have_done_i
         }[by]
         with pytest.raises(NoChangeError) as refused:
             workspace.undo_selected(PERSON, chosen)
+        agent = Session("s1", Actor("agent", "claude-code"))
+        with pytest.raises(NoChangeError) as of_agent:
+            workspace.undo_selected(agent, Selection(session=agent))
+    assert "moved.txt" not in of_agent.value.hint
     assert [one.tool for one in work] == [BY_NOBODY]
     said = f"Not taken back, since nobody knows whose it is: {work[0].id}, "
     assert said in refused.value.hint

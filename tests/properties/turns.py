@@ -39,7 +39,7 @@ from dataclasses import dataclass, field, replace
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from posixpath import dirname
+from posixpath import basename, dirname
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from filepact.workspace import file_snapshot
@@ -546,6 +546,12 @@ def _taken_back(place: Place, one: History, truth: Truth, session: str) -> Wrong
         # A pipe or the like that went with its folder does not come back, and is named where it is.
         odd = wanted[0] if wanted[0] and wanted[0][0] == "special" else None
         if code == 1 and odd and any(e == odd and _shown(at) in said for at, e in found.items()):
+            continue
+        # One that came into a repository which goes back as a whole goes along, and is named where it was.
+        was_at = [
+            x for x, one in truth.now.items() if one == entry and x.endswith(f"/{basename(name)}")
+        ]
+        if code == 1 and entry and entry[0] == "special" and any(_shown(x) in said for x in was_at):
             continue
         # What was moved from where a person had just saved is nobody's: it stays, is named, and nothing is lost by that.
         if (

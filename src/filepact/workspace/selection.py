@@ -504,9 +504,9 @@ def stays_beside(
 
 
 def unclaimed(store: JournalStore, roots: Sequence[RootId], selection: Selection) -> str:
-    """The sentences about what was done since a newest turn or a session began, and nobody knows whose it is."""
-    begun = _begun(store, roots, selection)
-    if not begun or not (selection.turn == NEWEST or (selection.session and not selection.turn)):
+    """What was done since a newest turn or a session began and nobody knows whose it is, in sentences; an agent is told nothing."""
+    begun, of = _begun(store, roots, selection), selection.session
+    if not begun or not (selection.turn == NEWEST or (of and not of.agent and not selection.turn)):
         return ""
     first, every = begun[-1 if selection.turn else 0].when, newest_first(store, frozenset(roots))
     since = takewhile(lambda one: one.created >= first, every)
