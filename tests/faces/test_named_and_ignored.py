@@ -20,7 +20,7 @@ from filepact.domain.operation import BY_NOBODY, Actor, Session
 from filepact.errors import FilepactError
 from filepact.workspace import external, file_states
 from filepact.workspace.external import KnownFileLimits
-from filepact.workspace.file_snapshot import unwatched_in
+from filepact.workspace.file_snapshot import COARSE, unwatched_in
 from filepact_hooks.service import HookDaemon
 from filepact_hooks.shell_command import read_command
 from tests.faces import command_line
@@ -496,6 +496,52 @@ def test_what_git_writes_where_searches_do_not_look_goes_again(root, agent, comm
     (root / "part" / "mine.too").write_text("mine\n")
     agent.undo(after)
     assert tree(root) == before | {"part/mine.too": b"mine\n"}
+
+
+@pytest.mark.parametrize(
+    ("does", "was"),
+    [
+        ("mv ../out.txt in.txt; echo more >> in.txt", "out.txt"),
+        ("mkdir d; mv ../out.txt d; sed --in-place=.bak s/x/y/ d/out.txt; mv d e", "out.txt"),
+        ("mv node_modules vendor; echo more >> vendor/x/index.js", "root/node_modules/x/index.js"),
+        ("mv data kept; echo more >> kept/base.db", "root/data/base.db"),
+        ("mv c.local kept; echo more >> kept", "root/c.local"),
+    ],
+)
+@pytest.mark.parametrize("scanned", [False, True], ids=["watched", "scanned"])
+def test_what_is_moved_and_then_written_was_there_before_and_is_not_removed(
+    root, agent, scanned, does, was
+):
+    agent.watch(not scanned)
+    (root.parent / "out.txt").write_text("of the person, outside\n")
+    held = (root.parent / was).read_text()
+    (root.parent / "script").write_text(does)  # The words of the command do not tell.
+    time.sleep(2 * COARSE / 1e9)
+    agent.bash("true")
+    agent.bash("bash ../script")
+    agent.undo()
+    files = [
+        one
+        for one in root.parent.rglob("*")
+        if one.is_file() and root.parent / "state" not in one.parents
+    ]
+    assert [one for one in files if one.read_bytes().startswith(held.encode())]
+
+
+@pytest.mark.parametrize("command", ["mv a.txt b.txt", "rm a.txt", "mv a.txt build/"])
+def test_what_a_command_removes_by_name_goes_back_if_another_daemon_heard_of_its_begin(
+    root, agent, command
+):
+    before = tree(root)
+    agent.tell("PreToolUse", "Bash", {"command": command})
+    agent.daemon.close()
+    subprocess.run(command.split(), cwd=root, check=True)
+    with closing(HookDaemon((str(root),), agent.state)) as agent.daemon:
+        agent.tell("PostToolUse", "Bash", {"command": command})
+    (done,) = agent.log()
+    assert done.tool == "Bash"
+    agent.undo()
+    assert tree(root) == before
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -1216,6 +1216,50 @@ def test_a_folder_that_a_person_renames_stays_where_it_is_though_it_gets_other_r
     assert (agents.root / "mine").stat().st_mode & 0o777 == 0o700
 
 
+@pytest.mark.parametrize("outside", [False, True])
+def test_a_file_that_a_person_moves_while_asked_is_not_made_by_a_command_that_writes_it(
+    agents, outside
+):
+    (agents.root.parent / "outside.txt").write_text("by hand\n")
+    (agents.root / "d").mkdir()
+    (agents.root / "d" / "b.txt").write_text("by hand\n")
+    was, name = (agents.root.parent, "outside.txt") if outside else (agents.root / "d", "b.txt")
+    time.sleep(2 * COARSE / 1e9)
+    agents.tell("UserPromptSubmit")
+    agents.ask("Bash", command="make")
+    (was / name).rename(agents.root / "mine.txt")
+    agents.now = agents.write("clock", "x", after=COARSE) + TICK + 5_000_000 - 1
+    (agents.root / "mine.txt").write_text("by hand\nmore\n")
+    (agents.root / "mine.txt").chmod(0o755)
+    agents.tell("PostToolUse", "Bash", more={"duration_ms": 5}, command="make")
+    with agents.workspace() as workspace:
+        workspace.undo_selected(PERSON, Selection(turn=NEWEST))
+    assert (agents.root / "mine.txt").read_text().startswith("by hand\n")
+    assert not (was / name).exists()
+    assert not (agents.root / "clock").exists()
+
+
+@LINUX
+def test_a_file_that_a_person_moves_to_a_name_of_a_background_command_is_moved_by_them(agents):
+    with begun(agents, command="(sleep 5; echo x >> b.txt) &") as call, program():
+        agents.tell("PostToolUse", "Bash", **call)
+        (agents.root / "a.txt").rename(agents.root / "b.txt")
+        (agents.root / "b.txt").write_text("one\nx\n")
+        agents.tell("Stop")
+    assert agents.log() == [(BY_NOBODY, {"a.txt", "b.txt"})]
+
+
+def test_of_a_file_that_an_agent_moves_while_another_names_it_both_ends_have_one_owner(agents):
+    for session in ("s1", "s2"):
+        agents.tell("UserPromptSubmit", session=session)
+    agents.tell("PreToolUse", "Bash", "t1", command="sed -i s/x/y/ a.txt")
+    agents.tell("PreToolUse", "Bash", "t2", session="s2", command="mv a.txt b.txt")
+    (agents.root / "a.txt").rename(agents.root / "b.txt")
+    agents.tell("PostToolUse", "Bash", "t2", session="s2", command="mv a.txt b.txt")
+    agents.tell("PostToolUse", "Bash", "t1", command="sed -i s/x/y/ a.txt")
+    assert agents.log() == [(BY_SEVERAL, {"a.txt", "b.txt"})]
+
+
 def test_a_folder_that_a_command_renames_after_another_made_something_in_it_goes_back(agents):
     (agents.root / "d" / "in").mkdir(parents=True)
     (agents.root / "d" / "in" / "b.txt").write_text("by hand\n")

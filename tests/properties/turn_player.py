@@ -244,6 +244,8 @@ class Player:
                 if move.who == "agent" and runs and not self.ran and self.asks:
                     self.ran = _later_than_all(self.place.root)
                 begun = begun or bool(self.ran)
+                if move.who == "agent" and by is not None and by.named:
+                    self._led.add(_leads(self.place.root, by.named))
                 self.place.shell(move.line)
                 # What a person saves while a command runs is put down to the command.
                 during = (runs and begun) or self.unheard or self.beneath
@@ -278,11 +280,11 @@ class Player:
         asks = self.asks and not killed
         if asks:
             self.tell("PermissionRequest", turn, call, inner=inner)
-        self._call = number
+        self._call, self._led = number, set[str]()
         self.moves(call.steps, turn, agent, f"during {call.tool}", by=call, asks=asks)
         # A call has what it names, whoever wrote it meanwhile, also if nobody hears of its end.
         led = {_leads(self.place.root, call.named)} if call.named else set()
-        self.truth.through |= led - named
+        self.truth.through |= (led | self._led) - named
         named |= led
         if killed:
             self.truth.blend(since, set() if call.own else named)

@@ -533,7 +533,10 @@ def _taken_back(place: Place, one: History, truth: Truth, session: str) -> Wrong
         wanted, _ = truth.wanted(name)
         entry = found.get(name)
         if truth.suits(name, entry) or (
-            None in wanted and name in held and entry and entry[0] == "folder"
+            None in wanted
+            and (name in held or (place.root / name / ".git").exists())
+            and entry
+            and entry[0] == "folder"
         ):
             continue
         told = (code == 1 or partly) and _shown(name) in said

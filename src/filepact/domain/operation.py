@@ -33,6 +33,7 @@ __all__ = [
     "UNASKED",
     "UNCHECKED",
     "UNOBSERVED",
+    "WAYS",
     "Actor",
     "Approval",
     "AuditOptions",
@@ -72,6 +73,13 @@ UNOBSERVED: Final = "unobserved"
 
 BY_NOBODY: Final = "unknown"
 """The tool of an operation that was seen on the disk while no agent was at work: a person's, mostly."""
+
+WAYS: Final = {
+    PAST_THE_DOORS: "without filepact",
+    BY_NOBODY: "outside of any call",
+    UNOBSERVED: "while nothing looked",
+}
+"""How an operation of such a tool is said to have been done."""
 
 BY_SEVERAL: Final = "several agents"
 """The tool of an operation that was seen on the disk while several agents worked, any of which may have done it."""

@@ -43,6 +43,7 @@ __all__ = [
     "gone_among",
     "is_gone",
     "is_later",
+    "is_same_file",
     "is_temporary",
     "moment",
     "odd_said",
@@ -315,6 +316,11 @@ def stamps_at(
     return found
 
 
+def is_same_file(root: Root, path: str, stamp: Stamp, known: Stamp) -> bool:
+    """Whether what is there is a known file of its number: one that was born later has only got the number of a removed one."""
+    return stamp[:3] == known[:3] or (root.born(path) or known.changed + 1) <= known.changed
+
+
 def is_later(
     root: Root,
     path: str,
@@ -375,6 +381,21 @@ class EntryMoves:
     def _files(self) -> dict[Stamp, list[str]]:
         known = ((name, self._known.get(name), now) for name, now in self._now.items())
         return {was: [name] for name, was, now in known if was and was != now}
+
+    @cached_property
+    def arrivals(self) -> dict[str, str]:
+        """The names of files that were known by others, which these are no more, with those; whatever was written since."""
+        went = {
+            was.inode: (name, was)
+            for name, now in self._now.items()
+            if (was := self._known.get(name)) and (now is None or now.inode != was.inode)
+        }
+        return {
+            name: went[now.inode][0]
+            for name, now in self._now.items()
+            if now and now.inode in went and went[now.inode][0] != name
+            if is_same_file(self._root, name, now, went[now.inode][1])
+        }
 
     @cached_property
     def _sources(self) -> dict[object, list[str]]:

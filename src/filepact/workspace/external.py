@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from filepact.compression import compress, decompress
 from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.document import FOLDER, Revision, WorkspacePath
-from filepact.domain.operation import BY_NOBODY, PAST_THE_DOORS, SEEN, UNASKED, UNOBSERVED
+from filepact.domain.operation import BY_SEVERAL, PAST_THE_DOORS, SEEN, UNASKED, WAYS
 from filepact.domain.policy import AccessRequest
 from filepact.domain.protected import is_bookkeeping, steers_git
 from filepact.errors import FilepactError
@@ -33,6 +33,7 @@ from filepact.workspace.file_states import (
     repositories,
     stamps_of,
     unread,
+    with_source,
 )
 from filepact.workspace.folder_steps import folders_alone, made_folders, turning_above, with_folders
 from filepact.workspace.journal import new_operation
@@ -56,11 +57,6 @@ if TYPE_CHECKING:
 __all__ = ["ChangeList", "ExternalChanges", "KnownFileLimits"]
 
 _SAVED_TOGETHER: Final = 256  # files that are read, with a store
-_WAYS: Final = {
-    PAST_THE_DOORS: "without filepact",
-    BY_NOBODY: "outside of any call",
-    UNOBSERVED: "while nothing looked",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,7 +342,10 @@ class ExternalChanges:
             if not self._files.started:
                 return ChangeList()
             some = self._files.differences(span, ignored=bool(session.agent))
-            wanted = wanted if session.agent else either_end(wanted, self._files.ends)
+            if session.agent and tool != BY_SEVERAL:
+                wanted = with_source(wanted, self._files.arrivals)
+            else:
+                wanted = either_end(wanted, self._files.ends)
             differing = by_any_name(some, wanted, self._files.get)
             folders = self._files.folder_differences(span, made=bool(session.agent))
             alone = (one for one in folders if wanted(one.path))
@@ -589,7 +588,7 @@ class ExternalChanges:
     ) -> Operation:
         files = sum(one.of_file is not None for one in changes)
         count, what = files or len(changes), "file" if files else "folder"
-        said = f"{count:,} {what}{'s' * (count != 1)} changed {_WAYS.get(tool) or f'by {tool}'}"
+        said = f"{count:,} {what}{'s' * (count != 1)} changed {WAYS.get(tool) or f'by {tool}'}"
         done = ChangeSet(tuple(sorted(changes, key=lambda change: change.path)))
         made = made_folders(changes, seen.folders, seen.was_free)
         operation = replace(new_operation(session, tool, said, done), directories=made, note=note)

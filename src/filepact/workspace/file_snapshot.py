@@ -26,6 +26,7 @@ from filepact.fs.watch import (
     gone_among,
     is_gone,
     is_odd,
+    is_same_file,
     scan,
     stamp_at,
     stamps_at,
@@ -388,10 +389,9 @@ class FileSnapshot:
         """
         looked, self.looked, was_free = self.looked, self._began, self.was_free
         new = {name: one for name, one in stamps.items() if one and name not in self.stamps}
-        old = {x for x in new if min(new[x][2:4]) < looked}
-        # What is moved by itself changes by that, but is as old as it was.
-        born = {x: self._root.born(x) for x in old}
-        came = {x for x in old if min(new[x].changed, born[x] or looked) < looked}
+        # What is moved by itself changes by that, and may be written as well, but is as old as it was.
+        born = {x: self._root.born(x) for x in new}
+        came = {x for x in new if min(new[x].changed, born[x] or looked) < looked}
         known = {x.inode: x.changed for x in (*self.stamps.values(), *self._seen)} if came else {}
         # What was born after a known file changed last is not that one, and has its number.
         before = {x for x in came if (born[x] or 0) > known.get(new[x].inode, -1)}
@@ -444,13 +444,9 @@ class FileSnapshot:
             found |= below.stamps
             gone = gone or [x for name, x in self.folders.items() if not self._root.glance(name)]
             self.came |= {x: y for x, y in below.folders.items() if y.attributes and y in gone}
-        # One that was born later has only got the number of a file that was removed.
+        new = {x: (one, went.get(one.inode)) for x, one in found.items() if x not in self.stamps}
         return {
-            name: one
-            for name, one in found.items()
-            if name not in self.stamps
-            and (was := went.get(one.inode))
-            and (one == was or (self._root.born(name) or was.changed + 1) <= was.changed)
+            x: one for x, (one, was) in new.items() if was and is_same_file(self._root, x, one, was)
         }
 
     def _is_other(self, hidden: str) -> bool:

@@ -56,6 +56,7 @@ __all__ = [
     "turned_in",
     "unread",
     "with_rights",
+    "with_source",
 ]
 
 _MOST_STAMPED: Final = 3_000  # ignored files that are known by their stamps alone
@@ -483,24 +484,19 @@ def turned_in(
 
 
 def moved_ends(
-    root: RootId,
-    known: Mapping[str, Stamp],
-    now: Mapping[str, Stamp | None],
-    folders: Container[str],
+    root: RootId, arrivals: Mapping[str, str], folders: Container[str]
 ) -> dict[WorkspacePath, WorkspacePath]:
     """The files that were moved, and the folders that have gone with them, each name with the other one.
 
     Args:
         root: Where.
-        known: The stamps of files before.
-        now: Those that differ by now, None for what is gone.
+        arrivals: The former names of files by their new ones.
         folders: Those that are there.
     """
-    came = {one[:3]: name for name, one in now.items() if one and name not in known}
     found: dict[WorkspacePath, WorkspacePath] = {}
-    for name in now if came else ():
-        old, new = name, came.get(known[name][:3]) if name in known else None
-        while old and new and (old == name or old not in folders):
+    for target, source in arrivals.items():
+        old, new = source, target
+        while old and new and (old == source or old not in folders):
             ends = WorkspacePath(root, old), WorkspacePath(root, new)
             found |= {ends[0]: ends[1], ends[1]: ends[0]}
             same = basename(old) == basename(new)
@@ -521,6 +517,13 @@ def either_end(
 ) -> Callable[[WorkspacePath], bool]:
     """Tell whether a file is wanted, by its own name or the other one that it had; those may be filled in meanwhile."""
     return lambda path: wanted(path) or (path in ends and wanted(ends[path]))
+
+
+def with_source(
+    wanted: Callable[[WorkspacePath], bool], sources: Mapping[WorkspacePath, WorkspacePath]
+) -> Callable[[WorkspacePath], bool]:
+    """Tell whether a file is wanted, and what it was before as well if it is one that was moved; `sources` as of `either_end`."""
+    return lambda path: wanted(path) and (path not in sources or wanted(sources[path]))
 
 
 def by_any_name(

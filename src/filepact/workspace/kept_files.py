@@ -75,6 +75,7 @@ class KnownFiles:
         marks: When marks were made that have not served their purpose.
         newly: Files that were there before they were seen; what they hold has to be read.
         ends: What was moved, each name with the other one, as of the last look at differences.
+        arrivals: What each file was before that is one of another name, as of then.
     """
 
     def __init__(
@@ -85,6 +86,7 @@ class KnownFiles:
         self.unwatched = 0
         self.newly: list[tuple[WorkspacePath, Stamp]] = []
         self.ends: dict[WorkspacePath, WorkspacePath] = {}
+        self.arrivals: dict[WorkspacePath, WorkspacePath] = {}
         self._went: dict[RootId, set[str]] = {}
         self._moves: dict[RootId, EntryMoves] = {}
         self._former: dict[tuple[RootId, Stamp], WorkspacePath] = {}
@@ -409,32 +411,32 @@ class KnownFiles:
             ignored: Whether those count that are ignored, and known by their stamps alone.
         """
         since, until, _, claims, made = *span, CallRange(*span[:3])
-        for some in (self.newly, self.ends, self._former, self._moves):
+        for some in (self.newly, self.ends, self.arrivals, self._former, self._moves):
             some.clear()
         for root in self._guard.roots:
-            snapshot = self._snapshots[root.path]
-            looked = snapshot.looked
+            looked = (snapshot := self._snapshots[root.path]).looked
             _, suspects = self._look(root, lambda: False, keep=True, hidden=True)
             known, found = snapshot.stamps, suspects.stamps.items()
             # Another name of the same file that stays is none that it got.
             there = {one.inode: (x, one) for x, one in found if one and one != known.get(x)}
-            self.ends |= moved_ends(root.path, known, suspects.stamps, snapshot.there)
             folders = self.folders[root.path], snapshot.there
             moves = EntryMoves(root, known, suspects.stamps, *folders, looked)
             self._moves[root.path] = moves
-            others = [x for x in suspects.stamps if x in known and known[x] != suspects.stamps[x]]
-            self._former |= {(root.path, known[x]): WorkspacePath(root.path, x) for x in others}
-            later, before, left = set[str](), set[str](), set[str]()
-            moved, former = dict[str, Stamp](), dict[str, str]()
+            arrivals, at = moves.arrivals, partial(WorkspacePath, root.path)
+            new = {x: y for x, y in arrivals.items() if x not in known}
+            self.ends |= moved_ends(root.path, new, snapshot.there)
+            self.arrivals |= {at(x): at(y) for x, y in arrivals.items()}
+            self._former |= {(root.path, known[x]): at(x) for x, y in found if known.get(x, y) != y}
+            later, before, left, moved = set[str](), set[str](), set[str](), dict[str, Stamp]()
             for name, stamp in suspects.stamps.items():
                 old = known.get(name)
                 other = old is not None and (stamp is None or stamp.inode != old.inode)
                 again = there.get(old.inode) if old and other else None
                 by_folder = again is not None and again[1] == old
                 # One that is there by another name, which it got before, went before.
-                path, sources = WorkspacePath(root.path, name), moves.sources(name)
+                path, sources = at(name), moves.sources(name)
                 names = (name, again[0] if again else name, *sources[-1:])
-                mine = any(claims(WorkspacePath(root.path, one)) for one in names)
+                mine = any(map(claims, map(at, names)))
                 went = again and since and not moves.later(again[0], since, sure=mine)
                 if stamp is None:
                     (before if went and by_folder else left).update(folders_above(name))
@@ -443,16 +445,14 @@ class KnownFiles:
                 if not gone and (not since or later_than):
                     later.add(name)
                     moved |= {name: old} if old and other and not went else {}
-                    if sources and stamp and stamp.changed <= since:
-                        former[name] = sources[-1]
-            # Where a person has saved what was there, what came in its place would be lost with that.
-            while apart := {x for x, y in former.items() if x in later and y not in later}:
+            # Who has not taken it from where it was has not made it, whatever they did to it since: it may be the only copy.
+            while apart := {x for x, y in arrivals.items() if x in later and y not in later}:
                 later -= apart
             from_there = {old for name, old in moved.items() if name in later}
             later |= {name for name, stamp in suspects.stamps.items() if stamp in from_there}
             self._went[root.path] = (before - left) | (suspects.stamps.keys() - later)
             for name, stamp in suspects.stamps.items():
-                path = WorkspacePath(root.path, name)
+                path = at(name)
                 if name in suspects.newly and stamp is not None:
                     self._ignored.pop(path, None)
                     self.put(path, FileState(stamp))

@@ -45,7 +45,13 @@ _RIGHTS: Final = words("chmod chown chgrp setfacl setfattr")
 
 
 def files_of(
-    call: ToolCall, guard: Guard, start: str, home: str = "", done: Container[WorkspacePath] = ()
+    call: ToolCall,
+    guard: Guard,
+    start: str,
+    home: str = "",
+    done: Container[WorkspacePath] = (),
+    *,
+    over: bool = False,
 ) -> CallFiles:
     """Tell what a call may change, and what of that its words name.
 
@@ -55,8 +61,9 @@ def files_of(
         start: Where relative names start, absolute.
         home: What ``~`` stands for; empty for nothing.
         done: Files that it does not change any more, nor what they lead to.
+        over: Whether it has run, so that what it has removed is not there.
     """
-    found = _Finding(guard, home, done)
+    found = _Finding(guard, home, done, over=over)
     for use in call.uses:
         if use.action not in ("read", "list"):
             found.add(posixpath.join(start, found.at_home(use.path)), use.action)
@@ -94,8 +101,10 @@ def _link(program: tuple[str, ...]) -> tuple[str, str] | None:
 
 
 class _Finding:
-    def __init__(self, guard: Guard, home: str, done: Container[WorkspacePath]) -> None:
-        self._guard, self._done = guard, done
+    def __init__(
+        self, guard: Guard, home: str, done: Container[WorkspacePath], *, over: bool
+    ) -> None:
+        self._guard, self._done, self._over = guard, done, over
         self.at_home = partial(at_home, home=home)
         self.files: set[WorkspacePath] = set()
         self.written: set[WorkspacePath] = set()
@@ -131,7 +140,8 @@ class _Finding:
                 self.files.add(file)
                 self.written |= {file} if action == "write" else set()
                 # What is not there is not removed: what comes there meanwhile may be a person's.
-                removes = action == "delete" and root.glance(base) is not None
+                there = self._over or root.glance(base) is not None
+                removes = action == "delete" and there
                 self.named |= {file} if removes or action == "write" else set()
 
     def command(self, command: str, start: str) -> None:

@@ -390,7 +390,7 @@ class HookDaemon:
         if call is None:
             # The process that heard of its begin is gone.  What it does not name is its own only where its
             # host tells how long it ran: a person may have saved before it began.
-            does, names = event.does, desk.may_change(event).names
+            does, names = event.does, desk.may_change(event, over=True).names
             timed = does.open_ended and event.seconds is not None
             call = OpenCall(session, does.tool, names, timed, lone=False, begun=0.0)
             if desk.knew_nothing and (does.open_ended or names):
@@ -401,8 +401,7 @@ class HookDaemon:
             call = replace(call, names=replace(call.names, alone=alone))
         call, since = call.over(heard, event.seconds, _BEFORE_IT_RAN)
         # What was changed since it ended, while this process stood still, is not its own.
-        until = heard + _BEFORE_IT_RAN
-        until = until if self._now() > until else 0
+        until = end if self._now() > (end := heard + _BEFORE_IT_RAN) else 0
         done = call.done | self._settle(desk, call, since=since, until=until)
         # What is left was there before it ran, or nobody knows whether it ran.
         self._look(desk, session)
@@ -565,11 +564,12 @@ class _Desk:
         else:
             self.workspace.external.read_first(names)
 
-    def may_change(self, event: HookEvent, done: Collection[WorkspacePath] = ()) -> CallFiles:
-        """Return the files that a call may change, as its words tell; `done` as of `files_of`."""
-        guard = self.workspace.guard
-        start = posixpath.join(guard.roots[0].path, event.cwd)
-        return files_of(event.does, guard, start, home_folder() or "", done)
+    def may_change(
+        self, event: HookEvent, done: Collection[WorkspacePath] = (), *, over: bool = False
+    ) -> CallFiles:
+        """Return the files that a call may change, as its words tell; `done` and `over` as of `files_of`."""
+        start = posixpath.join((guard := self.workspace.guard).roots[0].path, event.cwd)
+        return files_of(event.does, guard, start, home_folder() or "", done, over=over)
 
     def attend(
         self, may: CallFiles, call: tuple[str, str], under_way: Collection[tuple[str, str]]
