@@ -528,6 +528,24 @@ def test_what_is_moved_and_then_written_was_there_before_and_is_not_removed(
     assert [one for one in files if one.read_bytes().startswith(held.encode())]
 
 
+@pytest.mark.parametrize("command", ["git mv src lib", "bash ../script"])
+def test_ignored_files_that_move_with_their_folder_go_back_whatever_the_words_tell(
+    root, agent, command
+):
+    for name in ("src/a.c", "src/x.log", "src/d/y.log"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(f"{name} of the person\n")
+    subprocess.run(["git", "add", "src"], cwd=root, check=True)
+    (root.parent / "script").write_text("mv src lib")
+    before = tree(root)
+    agent.bash("true")
+    agent.bash(command)
+    (done,) = agent.log()[1:]
+    assert {one.path.path for one in done.changes.changes} >= {"src/x.log", "lib/x.log"}
+    agent.undo(1)
+    assert tree(root) == before
+
+
 @pytest.mark.parametrize("command", ["mv a.txt b.txt", "rm a.txt", "mv a.txt build/"])
 def test_what_a_command_removes_by_name_goes_back_if_another_daemon_heard_of_its_begin(
     root, agent, command

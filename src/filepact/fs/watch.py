@@ -11,7 +11,7 @@ import time
 from contextlib import suppress
 from functools import cached_property
 from itertools import groupby
-from posixpath import commonpath, dirname
+from posixpath import basename, commonpath, dirname
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from filepact.domain.document import FOLDER, Revision
@@ -396,6 +396,18 @@ class EntryMoves:
             if now and now.inode in went and went[now.inode][0] != name
             if is_same_file(self._root, name, now, went[now.inode][1])
         }
+
+    @cached_property
+    def ends(self) -> dict[str, str]:
+        """The files that got new names, and the folders that have gone with them, each name with the other one."""
+        found: dict[str, str] = {}
+        for target, source in self.arrivals.items():
+            old, new = (source, target) if target not in self._known else ("", "")
+            while old and new and (old == source or old not in self._there):
+                found |= {old: new, new: old}
+                same = basename(old) == basename(new)
+                old, new = (dirname(old), dirname(new)) if same else ("", "")
+        return found
 
     @cached_property
     def _sources(self) -> dict[object, list[str]]:

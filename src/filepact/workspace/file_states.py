@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from itertools import groupby
 from operator import attrgetter
-from posixpath import basename, dirname
+from posixpath import dirname
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from filepact.compression import compress, decompress, packed_size
@@ -15,7 +15,14 @@ from filepact.domain.document import FOLDER, Revision, WorkspacePath, content_id
 from filepact.domain.protected import is_agent_log
 from filepact.errors import FilepactError, PathBlockedError, ReadFailedError
 from filepact.fs.path_form import is_beneath
-from filepact.fs.watch import folder_sign, gone_among, is_odd, stamp_at, stamps_at
+from filepact.fs.watch import (
+    folder_sign,
+    gone_among,
+    is_odd,
+    is_same_file,
+    stamp_at,
+    stamps_at,
+)
 from filepact.text.secrets import holds_private_key
 from filepact.workspace.file_snapshot import COARSE, files_below, is_free, is_racy, unkept_state
 
@@ -46,7 +53,6 @@ __all__ = [
     "keep_copy",
     "kept_state",
     "made_before",
-    "moved_ends",
     "named_below",
     "packed_bytes",
     "read_state",
@@ -227,15 +233,27 @@ class IgnoredStamps(dict["WorkspacePath", "Stamp"]):
                 lent |= {top: state, **below.folders}
         return made, lent
 
-    def differences(self) -> Iterator[tuple[WorkspacePath, Stamp | None]]:
-        """The files that differ or are gone, with their present stamps."""
+    def differences(
+        self, came: Mapping[RootId, Iterable[str]]
+    ) -> Iterator[tuple[tuple[WorkspacePath, Stamp | None], ...]]:
+        """The files that differ or are gone, with their present stamps; one that has moved comes with its new name.
+
+        Args:
+            came: What has come in each root that searches leave out.
+        """
         for root in self._guard.roots:
             known = {path.path: one for path, one in self.items() if path.root == root.path}
             stamps = stamps_at(root, known)
             gone = gone_among(root, (name for name, stamp in stamps.items() if stamp is None))
+            below = [files_below(root, x, _MOST_STAMPED) for x in came[root.path] if gone]
+            there = {one.inode: (x, one) for each in below for x, one in each.stamps.items()}
             for name, stamp in stamps.items():
                 if stamp != known[name] and (stamp is not None or name in gone):
-                    yield WorkspacePath(root.path, name), stamp
+                    new = there.get(known[name].inode) if stamp is None else None
+                    moved = [new] if new and is_same_file(root, *new, known[name]) else []
+                    yield tuple(
+                        (WorkspacePath(root.path, x), y) for x, y in [(name, stamp), *moved]
+                    )
 
 
 class KnownContents(Mapping[str, bytes]):
@@ -481,27 +499,6 @@ def turned_in(
     name = (not now and moves.target(was)) or path.path
     later, late = (bool(one) and moves.later(name, one, sure=sure) for one in span[:2])
     return (later or not span.since) and not late
-
-
-def moved_ends(
-    root: RootId, arrivals: Mapping[str, str], folders: Container[str]
-) -> dict[WorkspacePath, WorkspacePath]:
-    """The files that were moved, and the folders that have gone with them, each name with the other one.
-
-    Args:
-        root: Where.
-        arrivals: The former names of files by their new ones.
-        folders: Those that are there.
-    """
-    found: dict[WorkspacePath, WorkspacePath] = {}
-    for target, source in arrivals.items():
-        old, new = source, target
-        while old and new and (old == source or old not in folders):
-            ends = WorkspacePath(root, old), WorkspacePath(root, new)
-            found |= {ends[0]: ends[1], ends[1]: ends[0]}
-            same = basename(old) == basename(new)
-            old, new = (dirname(old), dirname(new)) if same else ("", "")
-    return found
 
 
 def repositories(guard: Guard, steering: Iterable[WorkspacePath]) -> Iterator[FileChange]:

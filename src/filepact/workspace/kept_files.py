@@ -33,7 +33,6 @@ from filepact.workspace.file_states import (
     keep_copy,
     kept_state,
     made_before,
-    moved_ends,
     named_below,
     packed_bytes,
     read_state,
@@ -423,8 +422,7 @@ class KnownFiles:
             moves = EntryMoves(root, known, suspects.stamps, *folders, looked)
             self._moves[root.path] = moves
             arrivals, at = moves.arrivals, partial(WorkspacePath, root.path)
-            new = {x: y for x, y in arrivals.items() if x not in known}
-            self.ends |= moved_ends(root.path, new, snapshot.there)
+            self.ends |= {at(x): at(y) for x, y in moves.ends.items()}
             self.arrivals |= {at(x): at(y) for x, y in arrivals.items()}
             self._former |= {(root.path, known[x]): at(x) for x, y in found if known.get(x, y) != y}
             later, before, left, moved = set[str](), set[str](), set[str](), dict[str, Stamp]()
@@ -451,9 +449,10 @@ class KnownFiles:
             from_there = {old for name, old in moved.items() if name in later}
             later |= {name for name, stamp in suspects.stamps.items() if stamp in from_there}
             self._went[root.path] = (before - left) | (suspects.stamps.keys() - later)
+            hidden = {one.inode for one in self._ignored.values()} if ignored else set()
             for name, stamp in suspects.stamps.items():
                 path = at(name)
-                if name in suspects.newly and stamp is not None:
+                if name in suspects.newly and stamp is not None and stamp.inode not in hidden:
                     self._ignored.pop(path, None)
                     self.put(path, FileState(stamp))
                     self.newly.append((path, stamp))
@@ -461,10 +460,11 @@ class KnownFiles:
                     continue
                 elif name in later:
                     yield path, stamp
-        for path, stamp in self._ignored.differences() if ignored else ():
+        came = {x: y.hidden - (y.passed or y.hidden) for x, y in self._snapshots.items()}
+        for (path, stamp), *moved_to in self._ignored.differences(came) if ignored else ():
             place = self._guard.root_of(path.root), path.path, stamp
             if not (until and is_later(*place, until)) and (not since or is_later(*place, since)):
-                yield path, stamp
+                yield from ((path, stamp), *moved_to)
 
     def _look(
         self, root: Root, cancelled: Callable[[], bool], *, keep: bool, hidden: bool = False
