@@ -18,6 +18,7 @@ from filepact.fs.path_form import is_beneath
 from filepact.fs.watch import (
     folder_sign,
     gone_among,
+    is_later,
     is_odd,
     is_same_file,
     stamp_at,
@@ -234,13 +235,13 @@ class IgnoredStamps(dict["WorkspacePath", "Stamp"]):
         return made, lent
 
     def differences(
-        self, came: Mapping[RootId, Iterable[str]]
-    ) -> Iterator[tuple[tuple[WorkspacePath, Stamp | None], ...]]:
-        """The files that differ or are gone, with their present stamps; one that has moved comes with its new name.
+        self, came: Mapping[RootId, Iterable[str]], span: CallRange
+    ) -> Iterator[tuple[WorkspacePath, Stamp | None]]:
+        """The files that differ since a time, with their stamps, as of what has `came` that searches leave out.
 
-        Args:
-            came: What has come in each root that searches leave out.
+        One that is gone and there by a new name comes with that.
         """
+        since, until, _, claims = span
         for root in self._guard.roots:
             known = {path.path: one for path, one in self.items() if path.root == root.path}
             stamps = stamps_at(root, known)
@@ -248,12 +249,16 @@ class IgnoredStamps(dict["WorkspacePath", "Stamp"]):
             below = [files_below(root, x, _MOST_STAMPED) for x in came[root.path] if gone]
             there = {one.inode: (x, one) for each in below for x, one in each.stamps.items()}
             for name, stamp in stamps.items():
-                if stamp != known[name] and (stamp is not None or name in gone):
-                    new = there.get(known[name].inode) if stamp is None else None
-                    moved = [new] if new and is_same_file(root, *new, known[name]) else []
-                    yield tuple(
-                        (WorkspacePath(root.path, x), y) for x, y in [(name, stamp), *moved]
-                    )
+                if stamp == (was := known[name]) or (stamp is None and name not in gone):
+                    continue
+                new = None if stamp else there.get(was.inode)
+                moved = [new] if new and is_same_file(root, *new, was) else []
+                ends = [(WorkspacePath(root.path, x), y) for x, y in [(name, stamp), *moved]]
+                # One that is there by another name may have been moved by a person, unless it is named.
+                mine = not (moved and since) or any(claims(path) for path, _ in ends)
+                after = not since or is_later(root, name, stamp, since)
+                if mine and after and not (until and is_later(root, name, stamp, until)):
+                    yield from ends
 
 
 class KnownContents(Mapping[str, bytes]):

@@ -449,10 +449,10 @@ class KnownFiles:
             from_there = {old for name, old in moved.items() if name in later}
             later |= {name for name, stamp in suspects.stamps.items() if stamp in from_there}
             self._went[root.path] = (before - left) | (suspects.stamps.keys() - later)
-            hidden = {one.inode for one in self._ignored.values()} if ignored else set()
+            hidden = {y.inode for y in self._ignored.values()} if ignored else set()
             for name, stamp in suspects.stamps.items():
-                path = at(name)
-                if name in suspects.newly and stamp is not None and stamp.inode not in hidden:
+                path, goes = at(name), name in snapshot.hidden and stamp and stamp.inode in hidden
+                if name in suspects.newly and stamp and (path in self._ignored or not goes):
                     self._ignored.pop(path, None)
                     self.put(path, FileState(stamp))
                     self.newly.append((path, stamp))
@@ -461,10 +461,7 @@ class KnownFiles:
                 elif name in later:
                     yield path, stamp
         came = {x: y.hidden - (y.passed or y.hidden) for x, y in self._snapshots.items()}
-        for (path, stamp), *moved_to in self._ignored.differences(came) if ignored else ():
-            place = self._guard.root_of(path.root), path.path, stamp
-            if not (until and is_later(*place, until)) and (not since or is_later(*place, since)):
-                yield from ((path, stamp), *moved_to)
+        yield from self._ignored.differences(came, span) if ignored else ()
 
     def _look(
         self, root: Root, cancelled: Callable[[], bool], *, keep: bool, hidden: bool = False
