@@ -17,7 +17,7 @@ What was played, on 29 and 30 November 2026, while one head followed the other (
 
 - seeds from 2026130000 to 2026610000 on: some 65,000, mostly by hooks, 1,100 with kills (`killed_turns`); 60 wrong;
 - from 2026700000 to 2027040000 on: 116,635 by all doors and by hooks alone (13,961 the most on one head); 29 wrong, 10 of them the model's;
-- from 2027100000 on: 8,000 by all doors, 3 wrong, one of them the model's.
+- from 2027100000 on, while one head followed the other: 43,800 by all doors (15,430 the most on one head), 10 wrong, 4 of them the model's.
 """
 
 from __future__ import annotations

@@ -285,6 +285,35 @@ def test_what_somebody_moved_stays_and_is_named(
     assert (root / "other").read_text() == text
 
 
+@pytest.mark.parametrize("by", [ROBOT, SEEN])
+def test_what_was_renamed_and_written_and_then_moved_on_stays_and_is_named(
+    workspace: Workspace, root: Path, by: Session
+) -> None:
+    (root / "first").write_text("".join(f"{number}\n" for number in range(9)))
+    workspace.external.resnapshot()
+    (root / "first").rename(root / "second")
+    with (root / "second").open("a") as file:
+        file.write("more\n")
+    done = workspace.external.detect(ROBOT, tool="Bash").operation
+    (root / "e").mkdir()
+    (root / "second").rename(root / "e" / "second")
+    with (root / "e" / "second").open("a") as file:
+        file.write("last\n")
+    tool = "Bash" if by is ROBOT else BY_NOBODY
+    moved = workspace.external.detect(by, tool=tool).operation
+    assert done
+    assert moved
+    receipt = workspace.undo_selected(ADA, Selection((done.id,)), partly=True)
+    (left,) = receipt.left
+    assert left.path == "second"
+    assert "somebody moved it to e/second" in left.reason
+    assert f"`filepact undo {done.id} {moved.id}` takes all of that back" in left.reason
+    assert (root / "e" / "second").exists()
+    workspace.undo_selected(ADA, Selection((done.id, moved.id)))
+    assert not (root / "e").exists()
+    assert (root / "first").read_text().endswith("8\n")
+
+
 @pytest.mark.parametrize(
     ("session", "left"),
     [("hooks", {"later"}), ("mcp", {"a", "sub"}), ("inner", {"a", "b", "later"})],

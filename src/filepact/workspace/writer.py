@@ -28,7 +28,7 @@ from filepact.workspace.moves import same_entries
 from filepact.workspace.receipt import Receipt, SkippedFile, origins, show_changes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Container, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from filepact.domain.document import Document, Revision, RootId
     from filepact.domain.operation import Approval, Operation, Proposal, Session
@@ -269,8 +269,12 @@ class KeptFiles:
         hides = self._writer.hides(session if session.agent else None)
         found: Conflicts = {}
         fit: dict[tuple[str, ...], bool] = {}
+
+        def may_be_older(path: WorkspacePath, content: str) -> bool:
+            return content in older or bool(by.get(path))
+
         for path, new in _moved_on(
-            gone, *seen, since=began, born=born, older=older, among=others
+            gone, *seen, since=began, born=born, older=may_be_older, among=others
         ).items():
             first = plan.operations[0].seq
             if new not in by and self._store.operations(
@@ -451,7 +455,7 @@ def _moved_on(
     *,
     since: float,
     born: float,
-    older: Container[str],
+    older: Callable[[WorkspacePath, str], bool],
     among: Collection[WorkspacePath],
 ) -> dict[WorkspacePath, WorkspacePath]:
     """The names that files and folders have by now, which somebody moved: by what they hold and its time, or by most lines.
@@ -463,7 +467,7 @@ def _moved_on(
         content: Stored bytes by content id.
         since: When it was recorded that they had come, seconds since the epoch.
         born: No file is one of them that was made earlier, seconds since the epoch.
-        older: But for those that had been there by another name: what they hold, by content id.
+        older: But for those that had been there by another name: told of a name, and what it holds by its content id.
         among: Names that are none of these.
     """
     times = {one.attributes.modified for one in gone.values() if one.attributes}
@@ -482,7 +486,7 @@ def _moved_on(
                     there = held(path) if few >= 0 or not other else None
                     # Where the system does not say when, the twin of one that was removed may be another's.
                     made = root.born(entry.path) or (stamp[3] if stamp else born * 1e9)
-                    if there and (there.revision.content in older or made >= born * 1e9):
+                    if there and (older(path, there.revision.content) or made >= born * 1e9):
                         came[path] = there
     both = [FileChange(path, state.compared, None) for path, state in gone.items()]
     both += [FileChange(path, None, one.revision) for path, one in came.items()]
