@@ -290,6 +290,7 @@ def test_what_was_renamed_and_written_and_then_moved_on_stays_and_is_named(
     workspace: Workspace, root: Path, by: Session
 ) -> None:
     (root / "first").write_text("".join(f"{number}\n" for number in range(9)))
+    time.sleep(0.2)  # It is older than what is done to it.
     workspace.external.resnapshot()
     (root / "first").rename(root / "second")
     with (root / "second").open("a") as file:
