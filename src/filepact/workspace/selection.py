@@ -504,7 +504,7 @@ def stays_beside(
 
 
 def unclaimed(store: JournalStore, roots: Sequence[RootId], selection: Selection) -> str:
-    """What was done since a newest turn or a session began and nobody knows whose it is, in sentences; an agent is told nothing."""
+    """Sentences about what was done since a newest turn or a session began, and is nobody's; an agent is told nothing."""
     begun, of = _begun(store, roots, selection), selection.session
     if not begun or not (selection.turn == NEWEST or (of and not of.agent and not selection.turn)):
         return ""

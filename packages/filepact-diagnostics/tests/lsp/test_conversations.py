@@ -119,9 +119,9 @@ async def sent(side: Side, count: int) -> None:
 def test_requests_that_are_answered_alone_wait_for_each_other_and_are_not_cancelled() -> None:
     async def talk() -> list[str]:
         side = Side()
-        first = asyncio.create_task(side.peer.request_alone("m", None, 0.01))
+        first = asyncio.create_task(side.peer.request_alone("m", None, 0.3))
         second = asyncio.create_task(side.peer.request_alone("n", None, 5.0))
-        for one in (first, asyncio.create_task(side.peer.request_alone("o", None, 0.01))):
+        for one in (first, asyncio.create_task(side.peer.request_alone("o", None, 0.3))):
             with pytest.raises(RequestTimeoutError):
                 await one
         assert [one["method"] for one in side.sent] == ["m"]
