@@ -19,7 +19,7 @@ MOST_WING_LINES = {
     "filepact_cli": 7_305,
     "filepact_diagnostics": 15_290,
     "filepact_fleet": 6_760,
-    "filepact_gateway": 4_900,
+    "filepact_gateway": 4_915,
     "filepact_hooks": 5_050,
     "filepact_index": 1_820,
     "filepact_mcp": 2_405,

@@ -170,3 +170,22 @@ def test_gateways_that_serve_the_same_shared_workspace_know_each_others_requests
         assert stores[name].claim("k", "write a") is None
     for one in stores.values():
         one.close()
+
+
+def test_processes_that_open_a_new_file_at_the_same_moment_wait_for_each_other(path, monkeypatch):
+    """SQLite refuses at once where two switch to a write-ahead log."""
+
+    class Hasty(apsw.Connection):
+        refused = 3
+
+        def pragma(self, name, *values):
+            if name == "journal_mode" and Hasty.refused:
+                Hasty.refused -= 1
+                raise apsw.BusyError("database is locked")
+            return super().pragma(name, *values)
+
+    monkeypatch.setattr(apsw, "Connection", Hasty)
+    store = SqliteGatewayStore(path)
+    assert Hasty.refused == 0
+    assert store.ready()
+    store.close()

@@ -57,11 +57,24 @@ class SqliteGatewayStore:
             Path(path).touch(mode=0o600)
             self._database = apsw.Connection(path)
             self._database.set_busy_timeout(_PATIENCE)
-            self._database.pragma("journal_mode", "wal")
+            self._use_log()
             self._database.pragma("synchronous", "normal")
             self._make_tables()
         except (apsw.Error, OSError) as error:
             raise _failed(error) from None
+
+    def _use_log(self) -> None:
+        """Switch to a write-ahead log; SQLite does not wait here when two processes do so."""
+        until = time.monotonic() + _PATIENCE / 1_000
+        while True:
+            try:
+                self._database.pragma("journal_mode", "wal")
+            except apsw.BusyError:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.005)
+            else:
+                return
 
     def _make_tables(self) -> None:
         self._database.execute("BEGIN IMMEDIATE")  # All workers may begin at the same moment.
