@@ -239,9 +239,12 @@ def _play_run(place: Place, one: History, truth: Truth) -> str:
         if kinds:
             raise Found(Wrong(f"layers: committed {kinds[0]}", f"{shown}\n{said}"))
         for name in [one for one in truth.changes if found.get(one) != truth.now.get(one)]:
-            # What waits for a person has changed nothing yet.
-            persons = [one for one in truth.changes.pop(name) if one[0] == "person"]
-            truth.changes |= {name: persons} if persons else {}
+            # What waits for a person has changed nothing yet; what the program did before that is done.
+            changes, came = truth.changes.pop(name), found.get(name)
+            done = [at for at, one in enumerate(changes) if one[0] == "agent" and came == one[2]]
+            stays = came and came != start.get(name) and done
+            kept = changes[: done[-1] + 1] if stays else [x for x in changes if x[0] == "person"]
+            truth.changes |= {name: kept} if kept else {}
         truth.now = found
     session = place.session("run-")
     done = {
