@@ -307,7 +307,11 @@ class Sight:
 
     def went_on(self, name: str, came: Entry | None, truth: Truth) -> bool:
         """Whether the program has changed an entry to this after something was kept from it, which it may have gone on with."""
-        if self._since is None or name in self._kept or self.truth.now.get(name) != came:
+        if name in self._kept:
+            # It saw there still what the person had removed, so what came there by its line is elsewhere.
+            made = [one for one in truth.changes.get(name, []) if one[0] == "agent" and not one[1]]
+            return came is None and bool(made)
+        if self._since is None or self.truth.now.get(name) != came:
             return False
         sides = zip((self.truth, truth), self._since, strict=True)
         later = [one.changes.get(name, [])[since.get(name, 0) :] for one, since in sides]
