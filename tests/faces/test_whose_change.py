@@ -1311,29 +1311,31 @@ def test_where_a_turn_has_nothing_of_its_own_what_nobody_is_known_to_have_done_i
     assert f"`filepact undo {work[0].id}` does" in refused.value.hint
 
 
-def test_folders_beside_a_file_that_a_call_names_are_moved_by_who_moves_them(agents):
+def test_a_folder_with_a_file_that_a_call_names_is_moved_by_who_moves_it(agents):
     for name in ("d/a.txt", "d/in/b.txt", "d/deep/in/c.txt"):
         (agents.root / name).parent.mkdir(parents=True, exist_ok=True)
         (agents.root / name).write_text("by hand\n")
     (agents.root / "d" / "empty").mkdir()
     given = {"file_path": str(agents.root / "d" / "a.txt")}
+    agents.tell("UserPromptSubmit")
     agents.tell("PreToolUse", "Edit", **given)
     (agents.root / "d").rename(agents.root / "mine")
     agents.tell("PostToolUse", "Edit", **given)
-    (_, (tool, files), *others) = agents.log()
-    assert (tool, files) == ("Edit", {"d", "d/a.txt"})
-    assert {one for one, _ in others} == {BY_NOBODY}
-    assert set().union(*(names for _, names in others)) >= {
+    (_, *found) = agents.log()
+    assert {one for one, _ in found} == {BY_NOBODY}
+    assert set().union(*(names for _, names in found)) >= {
+        "d/a.txt",
         "d/in",
         "d/deep",
         "d/empty",
+        "mine/a.txt",
         "mine/empty",
     }
-    with agents.workspace() as workspace:
+    with agents.workspace() as workspace, pytest.raises(NoChangeError) as refused:
         workspace.undo_selected(PERSON, Selection(turn=NEWEST))
-    assert [str(one.relative_to(agents.root)) for one in agents.root.glob("d/**")] == ["d"]
-    assert [one.name for one in (agents.root / "d").iterdir()] == ["a.txt"]
+    assert "nobody knows whose it is" in refused.value.hint
     assert (agents.root / "mine" / "in" / "b.txt").exists()
+    assert not (agents.root / "d").exists()
 
 
 def test_a_folder_that_a_person_takes_out_of_one_before_a_command_removes_that_is_renamed_by_them(

@@ -28,12 +28,12 @@ from filepact.workspace.file_states import (
     KnownContents,
     KnownFileLimits,
     SnapshotStatus,
+    both_ends,
     by_any_name,
     either_end,
     repositories,
     stamps_of,
     unread,
-    with_source,
 )
 from filepact.workspace.folder_steps import folders_alone, made_folders, turning_above, with_folders
 from filepact.workspace.journal import new_operation
@@ -343,7 +343,7 @@ class ExternalChanges:
                 return ChangeList()
             some = self._files.differences(span, ignored=bool(session.agent))
             if session.agent and tool != BY_SEVERAL:
-                wanted = with_source(wanted, self._files.arrivals)
+                wanted = both_ends(wanted, self._files.others)
             else:
                 wanted = either_end(wanted, self._files.ends)
             differing = by_any_name(some, wanted, self._files.get)

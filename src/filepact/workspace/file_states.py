@@ -47,6 +47,7 @@ __all__ = [
     "KnownFileLimits",
     "SnapshotStatus",
     "SnapshotStore",
+    "both_ends",
     "by_any_name",
     "claimed_by",
     "either_end",
@@ -63,7 +64,6 @@ __all__ = [
     "turned_in",
     "unread",
     "with_rights",
-    "with_source",
 ]
 
 _MOST_STAMPED: Final = 3_000  # ignored files that are known by their stamps alone
@@ -521,11 +521,11 @@ def either_end(
     return lambda path: wanted(path) or (path in ends and wanted(ends[path]))
 
 
-def with_source(
-    wanted: Callable[[WorkspacePath], bool], sources: Mapping[WorkspacePath, WorkspacePath]
+def both_ends(
+    wanted: Callable[[WorkspacePath], bool], ends: Mapping[WorkspacePath, WorkspacePath]
 ) -> Callable[[WorkspacePath], bool]:
-    """Tell whether a file is wanted, and what it was before as well if it is one that was moved; `sources` as of `either_end`."""
-    return lambda path: wanted(path) and (path not in sources or wanted(sources[path]))
+    """Tell whether a file is wanted, and by its other name as well if it was moved; as of `either_end`."""
+    return lambda path: wanted(path) and (path not in ends or wanted(ends[path]))
 
 
 def by_any_name(

@@ -74,7 +74,7 @@ class KnownFiles:
         marks: When marks were made that have not served their purpose.
         newly: Files that were there before they were seen; what they hold has to be read.
         ends: What was moved, each name with the other one, as of the last look at differences.
-        arrivals: What each file was before that is one of another name, as of then.
+        others: The same of files alone, those among them that are in the place of others.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class KnownFiles:
         self.unwatched = 0
         self.newly: list[tuple[WorkspacePath, Stamp]] = []
         self.ends: dict[WorkspacePath, WorkspacePath] = {}
-        self.arrivals: dict[WorkspacePath, WorkspacePath] = {}
+        self.others: dict[WorkspacePath, WorkspacePath] = {}
         self._went: dict[RootId, set[str]] = {}
         self._moves: dict[RootId, EntryMoves] = {}
         self._former: dict[tuple[RootId, Stamp], WorkspacePath] = {}
@@ -410,7 +410,7 @@ class KnownFiles:
             ignored: Whether those count that are ignored, and known by their stamps alone.
         """
         since, until, _, claims, made = *span, CallRange(*span[:3])
-        for some in (self.newly, self.ends, self.arrivals, self._former, self._moves):
+        for some in (self.newly, self.ends, self.others, self._former, self._moves):
             some.clear()
         for root in self._guard.roots:
             looked = (snapshot := self._snapshots[root.path]).looked
@@ -423,7 +423,8 @@ class KnownFiles:
             self._moves[root.path] = moves
             arrivals, at = moves.arrivals, partial(WorkspacePath, root.path)
             self.ends |= {at(x): at(y) for x, y in moves.ends.items()}
-            self.arrivals |= {at(x): at(y) for x, y in arrivals.items()}
+            self.others |= {at(y): at(x) for x, y in arrivals.items()}
+            self.others |= {at(x): at(y) for x, y in arrivals.items()}
             self._former |= {(root.path, known[x]): at(x) for x, y in found if known.get(x, y) != y}
             later, before, left, moved = set[str](), set[str](), set[str](), dict[str, Stamp]()
             for name, stamp in suspects.stamps.items():
