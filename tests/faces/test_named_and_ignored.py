@@ -516,7 +516,7 @@ def test_what_is_moved_and_then_written_was_there_before_and_is_not_removed(
     (root.parent / "out.txt").write_text("of the person, outside\n")
     held = (root.parent / was).read_text()
     (root.parent / "script").write_text(does)  # The words of the command do not tell.
-    time.sleep(2 * COARSE / 1e9)
+    time.sleep(2 * COARSE / 1e9)  # It is older than the next look, as far as births are told.
     agent.bash("true")
     agent.bash("bash ../script")
     agent.undo()

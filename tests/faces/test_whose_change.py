@@ -1224,7 +1224,7 @@ def test_a_file_that_a_person_moves_while_asked_is_not_made_by_a_command_that_wr
     (agents.root / "d").mkdir()
     (agents.root / "d" / "b.txt").write_text("by hand\n")
     was, name = (agents.root.parent, "outside.txt") if outside else (agents.root / "d", "b.txt")
-    time.sleep(2 * COARSE / 1e9)
+    time.sleep(2 * COARSE / 1e9)  # It is older than the next look, as far as births are told.
     agents.tell("UserPromptSubmit")
     agents.ask("Bash", command="make")
     (was / name).rename(agents.root / "mine.txt")

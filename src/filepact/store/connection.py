@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _Answer = TypeVar("_Answer")
 
-__all__ = ["IN_USE", "Database", "Transaction", "open_to_read", "unfit"]
+__all__ = ["IN_USE", "Database", "Transaction", "open_to_read", "unfit", "use_log"]
 
 _PATIENCE = 10.0
 _LONGEST_NAP = 0.02
@@ -181,24 +181,13 @@ class Database:
         if version == 0:
             # Only an empty file can take this on; without it pruning would not free the disk.
             connection.pragma("auto_vacuum", "incremental")
-        self._use_log(time.monotonic())
-        migrate(connection)
-
-    def _use_log(self, since: float) -> None:
-        """Switch to a write-ahead log; SQLite does not wait here when two processes do so."""
-        mode = None
-        while mode is None:
-            try:
-                mode = self._connection.pragma("journal_mode", "wal")
-            except apsw.BusyError:
-                if time.monotonic() - since > self._patience:
-                    raise
-                time.sleep(_nap(0.001, _LONGEST_NAP))
+        mode = use_log(connection, self._patience)
         if mode != "wal":
             raise StateFailedError(
                 f"the journal cannot be shared here (journal mode {mode})",
                 hint="Put the state folder on a local disk.",
             )
+        migrate(connection)
 
     def _wait(self, before: int) -> bool:
         """Called by SQLite whenever somebody else holds what it needs."""
@@ -545,6 +534,26 @@ def _protect(connection: apsw.Connection) -> None:
     connection.pragma("mmap_size", 0)
     connection.pragma("trusted_schema", False)
     connection.pragma("cell_size_check", True)
+
+
+def use_log(database: apsw.Connection, patience: float) -> str:
+    """The journal mode after a switch to a write-ahead log; SQLite does not wait here when two processes do so.
+
+    Args:
+        database: The open file.
+        patience: Seconds after which the refusal stands.
+
+    Raises:
+        apsw.BusyError: Others switch all that time.
+    """
+    since = time.monotonic()
+    while True:
+        try:
+            return str(database.pragma("journal_mode", "wal"))
+        except apsw.BusyError:
+            if time.monotonic() - since > patience:
+                raise
+            time.sleep(_nap(0.001, _LONGEST_NAP))
 
 
 def _nap(least: float, most: float) -> float:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import apsw
 
 from filepact.domain.document import KnownTextRecord, Revision, WorkspacePath
+from filepact.store.connection import use_log
 from filepact.store.content import pack, unpack
 
 if TYPE_CHECKING:
@@ -179,7 +180,7 @@ class SqliteKnownTexts:
         file = _identity(self._path) or (0, 0)
         database = apsw.Connection(self._path)
         database.set_busy_timeout(_PATIENCE)
-        database.pragma("journal_mode", "wal")
+        use_log(database, _PATIENCE / 1_000)
         # What a power cut takes is only knowledge; the file stays whole.
         database.pragma("synchronous", "normal")
         with database:

@@ -23,6 +23,7 @@ from filepact.domain.document import (
     SnapshotRecord,
     WorkspacePath,
 )
+from filepact.store.connection import use_log
 from filepact.store.states import to_attributes
 
 if TYPE_CHECKING:
@@ -160,7 +161,7 @@ class SqliteSnapshots:
             database = apsw.Connection(str(self._path))
             try:
                 database.set_busy_timeout(_PATIENCE)
-                database.pragma("journal_mode", "wal")
+                use_log(database, _PATIENCE / 1_000)
                 database.pragma("synchronous", "normal")
                 with database:
                     version = database.pragma("user_version")

@@ -64,7 +64,10 @@ class SqliteGatewayStore:
             raise _failed(error) from None
 
     def _use_log(self) -> None:
-        """Switch to a write-ahead log; SQLite does not wait here when two processes do so."""
+        """Switch to a write-ahead log; SQLite does not wait here when two processes do so.
+
+        As the journal's own way, which only the composition root may know.
+        """
         until = time.monotonic() + _PATIENCE / 1_000
         while True:
             try:
