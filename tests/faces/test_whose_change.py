@@ -1249,6 +1249,23 @@ def test_a_file_that_a_person_moves_to_a_name_of_a_background_command_is_moved_b
     assert agents.log() == [(BY_NOBODY, {"a.txt", "b.txt"})]
 
 
+@pytest.mark.parametrize("then", ["stays", "a link", "gone"])
+def test_a_file_that_is_written_anew_beside_its_other_name_was_not_moved_to_that(agents, then):
+    """Most tools write a file beside the old one and rename it: the link keeps what it had."""
+    (agents.root / "link.txt").hardlink_to(agents.root / "a.txt")
+    agents.tell("UserPromptSubmit")
+    agents.tell("PreToolUse", "Edit", file_path="a.txt")
+    (agents.root / "new").write_text("by the agent\n")
+    (agents.root / "new").rename(agents.root / "a.txt")
+    agents.tell("PostToolUse", "Edit", file_path="a.txt")
+    if then != "stays":
+        (agents.root / "a.txt").unlink()
+    if then == "a link":
+        (agents.root / "a.txt").symlink_to("nowhere")
+    agents.tell("Stop")
+    assert ("Edit", {"a.txt"}) in agents.log()
+
+
 def test_of_a_file_that_an_agent_moves_while_another_names_it_both_ends_have_one_owner(agents):
     for session in ("s1", "s2"):
         agents.tell("UserPromptSubmit", session=session)

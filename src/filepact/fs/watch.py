@@ -384,16 +384,17 @@ class EntryMoves:
 
     @cached_property
     def arrivals(self) -> dict[str, str]:
-        """The names of files that were known by others, which these are no more, with those; whatever was written since."""
-        went = {
-            was.inode: (name, was)
-            for name, now in self._now.items()
-            if (was := self._known.get(name)) and (now is None or now.inode != was.inode)
-        }
+        """The names that files got in place of known ones, with those; whatever was written since."""
+        both = ((name, self._known.get(name), now) for name, now in self._now.items())
+        # A link that had this number before has only lost its other name.
+        anew = [
+            (x, was, now) for x, was, now in both if not was or not now or was.inode != now.inode
+        ]
+        went = {was.inode: (name, was) for name, was, _ in anew if was}
         return {
             name: went[now.inode][0]
-            for name, now in self._now.items()
-            if now and now.inode in went and went[now.inode][0] != name
+            for name, _, now in anew
+            if now and now.inode in went
             if is_same_file(self._root, name, now, went[now.inode][1])
         }
 
