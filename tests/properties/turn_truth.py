@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -371,9 +372,11 @@ class Truth:
         """The lines of a file that are surely the person's, and still there: nobody has removed and added them since."""
         whose: dict[bytes, str] = {}
         for by, before, after, _ in self.changes.get(name, ()):
-            was, now = {*_lines(before)}, {*_lines(after)}
+            now = _lines(after)
             whose = {line: one for line, one in whose.items() if line in now}
-            whose |= dict.fromkeys(now - was, by)
+            # A line that the person has as well is there as often as both have added it.
+            came = {x for x in _gained(before, after) if by == "person" or x not in whose}
+            whose |= dict.fromkeys(came, by)
         return {line for line, by in whose.items() if by == "person"} & {
             *_lines(self.now.get(name))
         }
@@ -404,7 +407,7 @@ class Truth:
             for by, before, after, _ in self.changes.get(name, ())
             if by == who
             for sides in [(before, after) if gone else (after, before)]
-            for line in {*_lines(sides[0])} - {*_lines(sides[1])}
+            for line in _gained(sides[1], sides[0])
         }
 
     def _is_merged(self, name: str, entry: Entry) -> bool:
@@ -416,8 +419,8 @@ class Truth:
         minus: dict[str, set[bytes]] = {"agent": set(), "person": set()}
         modes = {one[1] for one in (changes[first][1], self.now.get(name)) if one}
         for who, before, after, _ in changes[first:]:
-            plus[who] |= {*_lines(after)} - {*_lines(before)}
-            minus[who] |= {*_lines(before)} - {*_lines(after)}
+            plus[who] |= _gained(before, after)
+            minus[who] |= _gained(after, before)
         agents = plus["agent"] - plus["person"] - back
         return (
             self._added(name) <= found
@@ -430,6 +433,11 @@ class Truth:
 
 def _lines(entry: Entry | None) -> list[bytes]:
     return entry[2].splitlines() if entry and entry[0] == "file" else []
+
+
+def _gained(before: Entry | None, after: Entry | None) -> set[bytes]:
+    """The lines that a file has more often than before."""
+    return {*(Counter(_lines(after)) - Counter(_lines(before)))}
 
 
 def above(name: str) -> Iterator[str]:
