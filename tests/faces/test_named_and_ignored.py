@@ -640,6 +640,20 @@ def test_other_ignored_files_are_left_to_whoever_makes_them(root, agent, scanned
     assert changed == {"c.local", "a.txt"}
 
 
+@pytest.mark.parametrize("scanned", [False, True], ids=["watched", "scanned"])
+def test_rights_of_an_ignored_file_that_no_word_names_are_told_of_where_its_bytes_are_not(
+    root, agent, scanned
+):
+    (root / "run.log").write_text("noise")
+    agent.bash("true")
+    agent.watch(not scanned)
+    agent.bash("find . -maxdepth 1 -name 'run*' -exec chmod u+x {} +; echo more > a.txt")
+    changed = {one.path.path for operation in agent.log() for one in operation.changes.changes}
+    assert changed == {"run.log", "a.txt"}
+    agent.bash("find . -maxdepth 1 -name 'run*' -exec sh -c 'echo >> $1' - {} +")
+    assert len(agent.log()) == 2
+
+
 def test_what_a_person_does_to_a_named_file_later_is_not_the_agents(root, agent):
     agent.write("c.local", "by the agent\n")
     (root / "c.local").write_text("by a person\n")

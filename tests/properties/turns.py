@@ -714,7 +714,7 @@ def _came_unseen(one: History, truth: Truth, name: str, entry: Entry | None) -> 
     if "git" in name.split("/"):
         return True  # A repository that is none any more.
     return entry is not None and any(
-        change[1] == entry and change[2] is None
+        change[1] and change[2] is None and _goes_on(entry, change[1])
         for other, changes in truth.changes.items()
         if _is_left_out(one, other)
         for change in changes

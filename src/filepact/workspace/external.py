@@ -422,7 +422,7 @@ class ExternalChanges:
         """Record how a file has changed, if it has."""
         old = self._files.before(path, now)
         seen.touched |= {path} if (old and old.stamp) != (now and now.stamp) else set()
-        if (old or now) is None or self._files.passes(path, stays=now is not None):
+        if (old or now) is None or self._files.passes(path, old, now):
             return
         if old is not None and now is not None:
             # What only the journal tells of, and may not be read, is what the journal says.

@@ -234,9 +234,11 @@ class KnownFiles:
         self._unsaved.add(path)
         self._snapshots[path.root].put(path.path, state.stamp, racy=state.racy)
 
-    def passes(self, path: WorkspacePath, *, stays: bool) -> bool:
-        """Whether nobody is told that a file has changed, if it stays: it is ignored, and programs write it all the time."""
-        return stays and path in self._ignored and path.path.endswith(_MADE)
+    def passes(self, path: WorkspacePath, old: FileState | None, now: FileState | None) -> bool:
+        """Whether nobody is told of a change: of what is ignored, and programs write all the time, if it stays with its rights."""
+        was, stamp = old and old.stamp, now and now.stamp
+        kept = stamp and (not was or was.permissions == stamp.permissions)
+        return bool(kept) and path in self._ignored and path.path.endswith(_MADE)
 
     def drop(self, path: WorkspacePath) -> None:
         """Know of no such file."""
