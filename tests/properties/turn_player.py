@@ -179,6 +179,7 @@ class Player:
         ran: When the command that is under way began; 0 while none runs.
         unheard: Whether nobody has heard that a command is over, which is documented as not covered.
         beneath: Whether a command of another agent runs around the call that is under way.
+        waits: Whether a person is asked about such a command.
     """
 
     asks = True
@@ -186,7 +187,7 @@ class Player:
     def __init__(self, place: Place, truth: Truth, one: History) -> None:
         self.place, self.truth, self.one = place, truth, one
         self.ran = 0
-        self.unheard = self.beneath = False
+        self.unheard = self.beneath = self.waits = False
         self._number = 0
         self._mine = "", ""
 
@@ -250,18 +251,20 @@ class Player:
                 # What a person saves while a command runs is put down to the command.
                 during = (runs and begun) or self.unheard or self.beneath
                 who = agent if move.who == "agent" else "either" if during else "person"
-                asked = when if during or not runs else f"asked about {when}"
+                asked = when if during or not (runs or self.waits) else f"asked about {when}"
                 self.truth.look(self.place.root, who, asked)
 
     def beside(
         self, call: Call, turn: str, agent: str, by: Call | None, since: dict[str, int]
     ) -> None:
         """Play a call of another agent, or one that begins and ends while one of another agent is under way."""
-        outer = self.ran, self.beneath
-        runs = by is not None and by.tool == "Bash" and (bool(self.ran) or not self.asks)
+        outer = self.ran, self.beneath, self.waits
+        within = by is not None and by.tool == "Bash"
+        runs = within and (bool(self.ran) or not self.asks)
         self.ran, self.beneath = 0, self.beneath or runs
+        self.waits = self.waits or (within and not runs)
         self.call(call, *((turn, agent) if call.another else self._mine))
-        self.ran, self.beneath = outer
+        self.ran, self.beneath, self.waits = outer
         if by is not None and by.another != call.another:
             # What either may have changed is nobody's, but for what only one of them names.
             self.truth.share(since)
