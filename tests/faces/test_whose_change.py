@@ -1216,6 +1216,25 @@ def test_a_folder_that_a_person_renames_stays_where_it_is_though_it_gets_other_r
     assert (agents.root / "mine").stat().st_mode & 0o777 == 0o700
 
 
+@pytest.mark.parametrize("command", ["find d -name 'g*' -delete", "find d -name 'g*' | xargs rm"])
+def test_a_folder_that_a_person_moves_to_where_a_command_removes_others_stays(agents, command):
+    """A search names what it looks for, not all that lies there."""
+    (agents.root / "d").mkdir()
+    (agents.root / "d" / "g").write_text("x\n")
+    (agents.root / "mine").mkdir()
+    agents.tell("UserPromptSubmit")
+    agents.ask("Bash", command=command)
+    (agents.root / "mine").rename(agents.root / "d" / "mine")
+    agents.now = agents.write("clock", "x", after=COARSE) + TICK + 5_000_000 - 1
+    agents.write("made.txt", "x")
+    (agents.root / "d" / "g").unlink()
+    agents.tell("PostToolUse", "Bash", more={"duration_ms": 5}, command=command)
+    with agents.workspace() as workspace:
+        workspace.undo_selected(PERSON, Selection(turn=NEWEST))
+    assert {one.name for one in agents.root.iterdir()} == {"a.txt", "d"}
+    assert {one.name for one in (agents.root / "d").iterdir()} == {"g", "mine"}
+
+
 @pytest.mark.parametrize("outside", [False, True])
 def test_a_file_that_a_person_moves_while_asked_is_not_made_by_a_command_that_writes_it(
     agents, outside

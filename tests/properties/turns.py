@@ -216,6 +216,10 @@ def _play_run(place: Place, one: History, truth: Truth) -> str:
                     return True
                 seen = truth.really(name)
                 states += [start.get(name), *(state for one in seen for state in one[1:3])]
+            # What programs fill goes without a record, and so does what a person put there meanwhile.
+            top = re.escape(name.partition("/")[0])
+            if came is None and re.search(rf"no undo changes it: (.*, )?{top}\b", said):
+                return True
             # Modes of folders that stay are not committed, and that is said.
             kinds = {one[0] for one in (found.get(name), truth.now.get(name)) if one}
             # What belongs to Git is read-only there, and stays with its folder.
@@ -922,8 +926,10 @@ class Figures:
         self.unseen += result.unseen
         if result.kind:
             self.wrong[result.kind] += 1
+            first, _, rest = result.said.partition("\n")
+            print(first, flush=True)
             if self.wrong[result.kind] <= self.show:
-                print(result.said, flush=True)
+                print(rest, flush=True)
                 self.said += result.said
 
     def __str__(self) -> str:

@@ -9,6 +9,7 @@ import posixpath
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from functools import partial
+from glob import escape
 from shlex import quote
 from typing import TYPE_CHECKING, Final
 
@@ -72,9 +73,7 @@ def files_of(
     start = posixpath.join(start, found.at_home(call.folder))
     for command in call.commands:
         found.command(command, start)
-    folders = {WorkspacePath(*one) for one in found.folders if one[1] != "."}
-    named = frozenset(found.named | folders)
-    names = NamedFiles(named, tuple(sorted(found.globs)), frozenset(found.turned))
+    names = NamedFiles(frozenset(found.named), tuple(sorted(found.globs)), frozenset(found.turned))
     files, written = frozenset(found.files), frozenset(found.written)
     return CallFiles(
         files, written, frozenset(found.folders), found.sweeping, call.open_ended, names
@@ -114,8 +113,8 @@ class _Finding:
         self.folders: set[Folder] = set()
         self.sweeping = False
 
-    def add(self, path: str, action: str) -> None:
-        """Take in an absolute name; of a link, the link and what it leads to, but for a circle."""
+    def add(self, path: str, action: str, only: tuple[str, ...] = ()) -> None:
+        """Take in an absolute name; of a link, the link and what it leads to, but for a circle; of a folder, some names."""
         with suppress(ValueError):
             above, name = posixpath.split(posixpath.normpath(path))
             true = posixpath.join(look_at(above).path, name)
@@ -132,6 +131,11 @@ class _Finding:
             if look_at(true).kind == "folder" and root.glance(base) != ():
                 if action == "delete":
                     self.folders.add((root.path, base))
+                    below = "" if base == "." else f"{escape(base)}/"
+                    names = (f"{below}{deep}{one}" for one in only for deep in ("", "*/"))
+                    self.globs.update(WorkspacePath(root.path, one) for one in names)
+                    whole = base != "." and not only
+                    self.named |= {WorkspacePath(root.path, base)} if whole else set()
                 elif action == "rights":
                     self.turned.add(WorkspacePath(root.path, base))
                     self.files.add(WorkspacePath(root.path, base))
@@ -173,7 +177,7 @@ class _Finding:
             if search.use == "delete":
                 for folder in search.folders:
                     for one in starts:
-                        self.add(posixpath.join(one, self.at_home(folder)), "delete")
+                        self.add(posixpath.join(one, self.at_home(folder)), "delete", search.only)
         self.sweeping |= any(
             program[0] in ("git", "gh") and not _SWEEPING.isdisjoint(program)
             for program in read.programs
