@@ -87,12 +87,15 @@ class Agents:
             default=0,
         )
         newest += after
-        anew = not path.exists()
-        while not path.exists() or path.stat().st_ctime_ns <= newest:
-            if anew:  # So is its birth.
-                path.unlink(missing_ok=True)
-            path.write_text(text)
-        return path.stat().st_ctime_ns
+        anew, begun, ended = not path.exists(), 0, 0
+        # Of a new one, its birth is later as well, and not long before: a busy machine may stop between the two.
+        while ended <= newest or (anew and ended > begun + COARSE // 5):
+            path.unlink() if anew and ended else None
+            with path.open("x" if anew else "w") as file:
+                begun = os.fstat(file.fileno()).st_ctime_ns
+                file.write(text)
+            ended = path.stat().st_ctime_ns
+        return ended
 
     def log(self) -> list[tuple[str, set[str]]]:
         """Tools and files of what was done, oldest first."""
@@ -1316,8 +1319,15 @@ def test_a_folder_that_a_command_renames_after_another_made_something_in_it_goes
     assert tree(agents.root) == was
 
 
-@pytest.mark.parametrize("by", ["turn", "session"])
+@pytest.mark.parametrize("by", ["turn", "session", "turn after another"])
 def test_where_a_turn_has_nothing_of_its_own_what_nobody_is_known_to_have_done_is_named(agents, by):
+    if by == "turn after another":
+        former: dict[str, Any] = {"session": "s0", "file_path": "made.txt"}
+        agents.tell("UserPromptSubmit", session="s0")
+        agents.tell("PreToolUse", "Write", **former)
+        agents.write("made.txt", "x")
+        agents.tell("PostToolUse", "Write", **former)
+        agents.tell("Stop", session="s0")
     agents.tell("UserPromptSubmit")
     agents.ask("Bash", command="mv mine.txt moved.txt")
     agents.write("mine.txt", "by hand\n")
@@ -1333,7 +1343,7 @@ def test_where_a_turn_has_nothing_of_its_own_what_nobody_is_known_to_have_done_i
         chosen = {
             "turn": Selection(turn=NEWEST),
             "session": Selection(session=replace(PERSON, id="s1")),
-        }[by]
+        }[by.partition(" ")[0]]
         with pytest.raises(NoChangeError) as refused:
             workspace.undo_selected(PERSON, chosen)
         agent = Session("s1", Actor("agent", "claude-code"))
@@ -1345,6 +1355,8 @@ def test_where_a_turn_has_nothing_of_its_own_what_nobody_is_known_to_have_done_i
     assert said in refused.value.hint
     assert "moved.txt" in refused.value.hint
     assert f"`filepact undo {work[0].id}` does" in refused.value.hint
+    earlier = "`filepact undo --turn 'turn of s0'` takes it back"
+    assert (earlier in refused.value.hint) == (by == "turn after another")
 
 
 def test_a_folder_with_a_file_that_a_call_names_is_moved_by_who_moves_it(agents):
@@ -1606,6 +1618,25 @@ def test_git_has_what_it_changes_also_if_a_background_command_names_it(agents, w
         agents.tell("PostToolUse", "Bash", command=words, **then)
         with agents.workspace() as workspace:
             assert {one.session.turn for one in workspace.log()} == turns
+
+
+@LINUX
+@pytest.mark.parametrize(
+    ("words", "whose"),
+    [("mv a.txt b.txt", "Bash"), ("git mv a.txt b.txt", "Bash"), ("make", BY_NOBODY)],
+)
+def test_a_file_that_a_background_command_names_is_moved_by_who_names_both_ends(
+    agents, words, whose
+):
+    """Of a program that names neither, and is killed, nobody knows; it is in the journal then, to be named."""
+    with begun(agents, command="(sleep 2; echo x >> a.txt; npm run dev) &") as call, program():
+        agents.tell("PostToolUse", "Bash", **call)
+        then = {"call": "t2", "above": call["above"], "more": {"prompt_id": "the next"}}
+        agents.tell("UserPromptSubmit", **{**then, "above": chain(os.getppid(), os.getpid())})
+        agents.tell("PreToolUse", "Bash", command=words, **then)
+        (agents.root / "a.txt").rename(agents.root / "b.txt")
+        agents.daemon.ended(call["above"][1])
+        assert agents.log() == [(whose, {"a.txt", "b.txt"})]
 
 
 @LINUX

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import time
 from contextlib import suppress
@@ -248,6 +249,10 @@ class Player:
                 if move.who == "agent" and by is not None and by.named:
                     self._led.add(_leads(self.place.root, by.named))
                 self.place.shell(move.line)
+                # By a link that a command has moved it writes what no word of it names.
+                written = re.findall(r">> (\S+)", move.line) if move.who == "agent" and runs else ()
+                anew = (name for name in written if name not in self.truth.now)
+                self._led.update(_leads(self.place.root, name) for name in anew)
                 # What a person saves while a command runs is put down to the command.
                 during = (runs and begun) or self.unheard or self.beneath
                 who = agent if move.who == "agent" else "either" if during else "person"

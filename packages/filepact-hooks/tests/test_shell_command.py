@@ -61,3 +61,11 @@ def test_scripts_within_scripts_are_read_to_a_depth_and_then_too_much(
     for _ in range(shells):
         command = f"sh -c {shlex.quote(command)}"
     assert read_command(command).too_long is told
+
+
+@pytest.mark.parametrize("words", ["mv a b", "mv -f a b c", "rm a", "rm -r a"])
+def test_git_takes_files_as_the_system_does(words: str) -> None:
+    """What is said to move or remove them is the same for both."""
+    of_git = read_command(f"git {words}").words
+    assert of_git == read_command(words).words
+    assert "delete" in {one.use for one in of_git}

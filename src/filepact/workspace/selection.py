@@ -391,25 +391,27 @@ def _newest_turn(store: JournalStore, roots: Sequence[RootId], selection: Select
         if matches and effective(store, done):
             _check_newest(store, roots, selection, done)
             return name
-    said, begun = "every such turn is undone already", _begun(store, roots, selection)
     hint = "`filepact log --turns` shows turns and sessions; --session and --since need no turn."
-    if not known and begun:
-        beside = unclaimed(store, roots, selection)
-        said = f"of the last turn of {begun[-1].session.agent}, nothing was recorded"
-        said, hint = (f"{said} as its own", beside) if beside else (said, hint)
-    elif not known:
-        said = "no turn is known here: no agent has told where one begins"
-    raise NoChangeError(said, hint=hint)
+    if not known and _begun(store, roots, selection):
+        raise _nothing_done(store, roots, selection, hint)
+    none = "no turn is known here: no agent has told where one begins"
+    raise NoChangeError("every such turn is undone already" if known else none, hint=hint)
+
+
+def _nothing_done(
+    store: JournalStore, roots: Sequence[RootId], selection: Selection, hint: str
+) -> NoChangeError:
+    """Nothing of the newest turn was recorded; what nobody is known to have done since its begin is named."""
+    agent = _begun(store, roots, selection)[-1].session.agent
+    beside = unclaimed(store, roots, selection)
+    said = f"of the last turn of {agent}, nothing was recorded{' as its own' if beside else ''}"
+    return NoChangeError(said, hint=f"{beside} {hint}".strip())
 
 
 def _check_newest(
     store: JournalStore, roots: Sequence[RootId], selection: Selection, done: Sequence[Operation]
 ) -> None:
-    """Refuse a turn where a later one began, of which nothing is recorded: that one is meant.
-
-    Raises:
-        NoChangeError: There is such a turn.
-    """
+    """Refuse a turn where a later one began, of which nothing is recorded: that one is meant."""
     begun, turn = _begun(store, roots, selection), done[0].session.turn
     at = {one.title: one.when for one in reversed(begun)}
 
@@ -428,11 +430,9 @@ def _check_newest(
         if name and (name == last.title or (its and began(name) >= last.when)):
             return
     count = len({path for one in done for path in one.changes.paths})
-    raise NoChangeError(
-        f"of the last turn of {agent}, nothing was recorded: it changed nothing that can be taken back",
-        hint=f"Before it was turn {turn} ({count:,} {'file' if count == 1 else 'files'}): "
-        f"`filepact undo --turn {quote(turn)}` takes it back.",
-    )
+    hint = f"Before it was turn {turn} ({count:,} {'file' if count == 1 else 'files'}): "
+    hint += f"`filepact undo --turn {quote(turn)}` takes it back."
+    raise _nothing_done(store, roots, selection, hint)
 
 
 def _begun(

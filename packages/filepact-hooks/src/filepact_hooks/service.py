@@ -131,11 +131,12 @@ class HookDaemon:
                 if call.host != process and (left or not call.late):
                     self._calls[key] = replace(call, late=left)
                     continue
+                del self._calls[key]
                 if self._desk is not None:
-                    # What cannot be recorded now is found by the next look, and is nobody's then.
+                    # What is left is nobody's; what cannot be recorded now is found by the next look.
                     with suppress(FilepactError):
                         self._settle(self._desk, call)
-                del self._calls[key]
+                        self._look(self._desk)
 
     def close(self) -> None:
         """Keep what is known, and end."""
@@ -256,9 +257,8 @@ class HookDaemon:
                 self._within[name] = begun_by[0]
         if event.moment == "prompt" or name not in self._turns:
             # A daemon that ended while the model thought was not the end of the turn.
-            known = (
-                event.session and event.moment != "prompt" and desk.workspace.asked.turn_of(name)
-            )
+            goes_on = event.session and event.moment != "prompt"
+            known = goes_on and desk.workspace.asked.turn_of(name)
             self._turns[name] = known or f"{name[:40]}-{secrets.token_hex(4)}"
         if event.turn and not event.inner:
             self._turns[name] = event.turn

@@ -503,10 +503,11 @@ class _Reading:
             use, rest = "write", rest[texts.index("--") if "--" in texts else 0 :]
         elif verb == "checkout":
             use = "list"
-        elif verb in ("restore", "mv"):
+        elif verb == "restore":
             use = "list" if "--staged" in texts and "--worktree" not in texts else "write"
-        elif verb == "rm" and "--cached" not in texts:
-            self._operands("rm", rest, self._options("git", rest))
+        elif verb == "mv" or (verb == "rm" and "--cached" not in texts):
+            takes = self._to_last if verb == "mv" else self._operands
+            takes(verb, rest, self._options("git", rest))
             return
         for one in self._options("git", rest):
             self._operand(one, use)
