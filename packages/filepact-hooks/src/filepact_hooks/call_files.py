@@ -9,7 +9,6 @@ import posixpath
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from functools import partial
-from glob import escape
 from shlex import quote
 from typing import TYPE_CHECKING, Final
 
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["files_of", "left_behind"]
 
+_LITERALLY: Final = str.maketrans({one: f"[{one}]" for one in "*?["})
 _MOST_NAMES: Final = 1_000
 _MOST_STARTS: Final = 8
 _SWEEPING: Final = words(
@@ -131,7 +131,7 @@ class _Finding:
             if look_at(true).kind == "folder" and root.glance(base) != ():
                 if action == "delete":
                     self.folders.add((root.path, base))
-                    below = "" if base == "." else f"{escape(base)}/"
+                    below = "" if base == "." else f"{base.translate(_LITERALLY)}/"
                     names = (f"{below}{deep}{one}" for one in only for deep in ("", "*/"))
                     self.globs.update(WorkspacePath(root.path, one) for one in names)
                     whole = base != "." and not only
