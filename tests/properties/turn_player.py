@@ -191,6 +191,7 @@ class Player:
         self.unheard = self.beneath = self.waits = False
         self._number = 0
         self._mine = "", ""
+        self._led: set[str] = set()
 
     def tell(self, *facts: Any, took: bool = False, inner: bool = False) -> str:
         """Tell of an event; the answer."""
@@ -288,7 +289,7 @@ class Player:
         asks = self.asks and not killed
         if asks:
             self.tell("PermissionRequest", turn, call, inner=inner)
-        self._call, self._led = number, set[str]()
+        self._call, self._led = number, set()
         self.moves(call.steps, turn, agent, f"during {call.tool}", by=call, asks=asks)
         # A call has what it names, whoever wrote it meanwhile, also if nobody hears of its end.
         led = {_leads(self.place.root, call.named)} if call.named else set()
