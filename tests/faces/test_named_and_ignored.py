@@ -373,6 +373,23 @@ def test_folders_that_a_command_took_away_and_brought_back_are_as_a_person_left_
     assert (root / "a.txt").read_text() == "a.txt of the person\n"
 
 
+@pytest.mark.parametrize("beside", [False, True])
+def test_an_undo_in_part_ends_with_1_only_if_something_cannot_come_back(root, agent, beside):
+    agent.bash("echo agent > a.txt; mkdir folder; echo x > folder/x; echo x > other.txt")
+    (root / "a.txt").write_text("by hand\n")
+    if beside:
+        (root / "folder/mine").write_text("by hand\n")
+    given = ("undo", "--turn", "--unattended", "--root", str(root), "--state", agent.state)
+    assert command_line.command(*given).code == 1
+    assert (root / "other.txt").exists()
+    undone = command_line.command(*given, "--partly")
+    assert undone.code == int(beside)
+    assert "left as it is: a.txt" in undone.out
+    assert ("the folder folder stays: it is not empty" in undone.out) == beside
+    assert (root / "a.txt").read_text() == "by hand\n"
+    assert not (root / "other.txt").exists()
+
+
 def test_a_file_that_comes_back_with_its_folder_is_not_moved_there_from_elsewhere_too(root, agent):
     (root / "folder").mkdir(mode=0o700)
     for name in ("one", "two"):
