@@ -579,6 +579,8 @@ def _taken_back(place: Place, one: History, truth: Truth, session: str) -> Wrong
                 wanted[0] is None
                 or any(_goes_on(one, wanted[0]) for one in found.values())
                 or truth.was_removed(wanted[0])
+                # What a person had made, and came there with its folder, stays; the id that is named has the one before.
+                or (_shown(name) in said and _was_persons(truth, entry))
             )
         ):
             continue
