@@ -476,6 +476,23 @@ def test_what_is_left_of_an_operation_after_an_undo_of_some_paths_goes_back_and_
     assert (root / "d/b").read_text() == (root / "a").read_text() == "1\n2\n3\n"
 
 
+@pytest.mark.parametrize("partly", [False, True])
+def test_where_all_else_is_as_it_was_no_undo_in_part_is_advised(
+    workspace: Workspace, root: Path, partly: bool
+) -> None:
+    (root / "a").write_text("1\n2\n3\n")
+    workspace.checkpoint("start")
+    edit(workspace, ROBOT, "a", "2", "two")
+    write(workspace, ROBOT, "b", "new\n")
+    (root / "a").write_text("1\nby hand\n3\n")
+    (root / "b").unlink()
+    whole = Selection(checkpoint="start")
+    error = refused(lambda: workspace.undo_selected(ADA, whole, partly=partly))
+    assert (error.code, "a: the same lines" in error.message) == ("STALE_FILE", True)
+    assert "--partly" not in error.hint
+    assert "of 2 files" not in error.message
+
+
 def test_a_checkpoint_is_restored_again_and_in_part(workspace: Workspace, root: Path) -> None:
     for name in ("a", "b", "c"):
         (root / name).write_text("1\n2\n3\n")

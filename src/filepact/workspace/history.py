@@ -278,7 +278,8 @@ class UndoExecutor:
                 fitted = self._fitting.fit_all(steps, hides, deadline, conflicts)
             fitted = self._large.without_empty_folders(plan, fitted, conflicts)
         except NoChangeError:
-            if conflicts:
+            if conflicts:  # All else is as it should be already.
+                files = len({*conflicts, *plan.unable})
                 raise self._refusal(whole, conflicts, files, session) from None
             raise
         if conflicts and not (partly or self._fitting.are_bookkeeping(plan.changes, conflicts)):
@@ -334,8 +335,7 @@ class UndoExecutor:
             ids = [str(one.id) for one in (*plan.operations, *between)]
             if self._fits(plan, ids, conflicts):
                 ways.append(f"`filepact undo {' '.join(ids)}` takes all of that back together.")
-        if others:
-            ways.append(partly)
+        ways += [partly] * bool(others)
         verb = "brought back" if plan.kind == "redo" else "taken back"
         whole = conflicts if others else {**conflicts, **plan.unable}
         error = together(whole, files, " ".join(ways), verb)
