@@ -343,7 +343,9 @@ class Truth:
             others = {*()}.union(
                 *(self._lines_of(who, name) for who in ("person", "either", "other"))
             )
-            before = {*_lines(changes[0][1])}
+            # By one of several names of a file its lines come from what is done by the others.
+            by_others = self.by_all_names(name) if name in self.linked else ()
+            before = {line for one in (changes[0], *by_others) for line in _lines(one[1])}
             own = self._added(name) <= found and not (agents - others - before) & found
             return (own and found <= before | others) or (
                 self._added(name) <= found and entry in wanted
