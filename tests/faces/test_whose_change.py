@@ -1474,6 +1474,29 @@ def test_what_a_person_saves_while_they_are_asked_is_known_before_the_command_re
     assert (agents.root / "d/mine.txt").read_text() == "an hour of work\n"
 
 
+@LINUX
+@pytest.mark.parametrize("agents", ["notices", "no notices"], indirect=True)
+@pytest.mark.parametrize("timed", [True, False])
+def test_what_a_person_saves_while_they_are_asked_about_an_edit_is_known_before_it(agents, timed):
+    (agents.root / "b.txt").write_text("1\n2\n3\n")
+    agents.tell("UserPromptSubmit")
+    agents.ask("Edit", file_path="b.txt")
+    agents.daemon.poll()
+    (agents.root / "b.txt").write_text("1\n2\nby hand\n")
+    agents.now = (agents.root / "b.txt").stat().st_ctime_ns
+    agents.daemon.poll()
+    assert agents.log()[1:] == []
+    agents.now += 5 * TICK
+    agents.daemon.poll()
+    assert agents.log()[1:] == [(BY_NOBODY, {"b.txt"})]
+    agents.now = agents.write("b.txt", "one\n2\nby hand\n")
+    more = {"duration_ms": 5} if timed else {}
+    agents.tell("PostToolUse", "Edit", more=more, file_path="b.txt")
+    with agents.workspace() as workspace:
+        workspace.undo_selected(PERSON, Selection(turn=NEWEST))
+    assert (agents.root / "b.txt").read_text() == "1\n2\nby hand\n"
+
+
 def test_of_a_first_turn_in_which_nothing_changed_the_agent_is_named(agents):
     agents.tell("UserPromptSubmit")
     with agents.workspace() as workspace, pytest.raises(NoChangeError) as refused:

@@ -133,8 +133,7 @@ class HookDaemon:
                     continue
                 del self._calls[key]
                 if self._desk is not None:
-                    # What is left is nobody's; what cannot be recorded now is found by the next look.
-                    with suppress(FilepactError):
+                    with suppress(FilepactError):  # The rest is nobody's, or found by a later look.
                         self._settle(self._desk, call)
                         self._look(self._desk)
 
@@ -306,13 +305,9 @@ class HookDaemon:
         while len(self._calls) >= _MOST_CALLS:
             del self._calls[next(iter(self._calls))]
         self._calls[key] = OpenCall(
-            *(session, does.tool, may.names, does.open_ended),
+            *(session, does.tool, may.names, does.open_ended, event.lone, self._clock()),
+            *(heard, host, above),
             sweeping=may.sweeping,
-            lone=event.lone,
-            begun=self._clock(),
-            heard=heard,
-            host=host,
-            above=above,
             approved=not judges or said.verdict == "ask",
             given=event.given,
             starts=does.starts_agent,
@@ -351,18 +346,21 @@ class HookDaemon:
                 self._calls[key] = found = call.looked_at(now, _BEFORE_IT_RAN, runs=runs)
                 if found.since == now:
                     self._look_meanwhile(now)
+            if any(one.waits for one in self._calls.values()):
+                self._look_meanwhile(self._now())
             return any(one.asked and one.since for one in self._calls.values())
 
     def _look_meanwhile(self, now: int) -> None:
-        """Write down what a person saved a while ago, lest a command removes it before anybody has looked."""
-        desk, until = self._desk, now - _WHILE
-        if desk is not None and not any(one.runs for one in self._calls.values()):
-            self._touched = self._touched or (now if desk.workspace.external.was_touched() else 0)
-            if 0 < self._touched <= until:
-                self._touched = now
-                with suppress(FilepactError):  # The next look finds it still.
-                    nobody, span = Session(NOBODY, _UNKNOWN), CallRange(0, until)
-                    desk.look(nobody, BY_NOBODY, lambda _: True, span)
+        """Write down what a person saved a while ago, lest a call changes it before anybody has looked."""
+        desk, until, calls = self._desk, now - _WHILE, self._calls.values()
+        if desk is None or any(one.runs for one in calls):
+            return
+        self._touched = self._touched or (now if desk.workspace.external.was_touched() else 0)
+        if 0 < self._touched <= until:
+            self._touched, late = now, [one for one in calls if one.late]
+            nobody, span = Session(NOBODY, _UNKNOWN), CallRange(0, until)
+            with suppress(FilepactError):  # The next look finds it still.
+                desk.look(nobody, BY_NOBODY, lambda x: not any(one.named(x) for one in late), span)
 
     def _watch_clock(self) -> None:
         """If somebody has set the clock, no time tells what was changed before the calls that are under way."""

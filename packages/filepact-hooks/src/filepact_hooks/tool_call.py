@@ -497,6 +497,11 @@ class OpenCall:
         return self.open_ended and not self.late and (not self.asked or bool(self.seen))
 
     @property
+    def waits(self) -> bool:
+        """Whether a person is asked about it, and it takes no time itself: it only writes what it names."""
+        return self.asked and not self.open_ended and bool(self.names)
+
+    @property
     def may_link(self) -> bool:
         """Whether it may put a link in a file's place: an agent's own tool that writes a file does not."""
         return self.runs or "__" in self.tool
