@@ -20,7 +20,7 @@ MOST_WING_LINES = {
     "filepact_diagnostics": 15_290,
     "filepact_fleet": 6_760,
     "filepact_gateway": 4_915,
-    "filepact_hooks": 5_055,
+    "filepact_hooks": 5_058,
     "filepact_index": 1_820,
     "filepact_mcp": 2_405,
     "filepact_run": 4_710,
