@@ -17,9 +17,8 @@ What was played, from 29 November to 1 December 2026, while one head followed th
 
 - seeds from 2026130000 to 2026610000 on: some 65,000, mostly by hooks, 1,100 with kills (`killed_turns`); 60 wrong;
 - from 2026700000 to 2027040000 on: 116,635 by all doors and by hooks alone (13,961 the most on one head); 29 wrong, 10 of them the model's;
-- from 2027100000 to 2027400000 on: 57,151 by all doors (15,430 the most on one head); 14 wrong, 8 of them the model's.  Two of these stay in the model:
-  2027142494 (by a guard: agent and person add the same line, and one of the two stays) and 2027304475 (rights that another agent gave a file which goes
-  back).  From 2027400000 on a seed stands for another history than before: there are more lines;
+- from 2027100000 to 2027400000 on: 57,151 by all doors (15,430 the most on one head); 14 wrong, 8 of them the model's.  One stays in the model:
+  2027304475 (rights that another agent gave a file which goes back).  From 2027400000 on a seed stands for another history than before: there are more lines;
 - from 2027510000 to 2027900000 on, 30 November and 1 December: some 70,000 by all doors, 20,000 each on three heads; 19 wrong: 8 the product's, 8 the
   model's, three of the first 10 not looked at one by one.  Open in the model: 2027906527 (behind layers a program goes on in a folder that a person
   has moved away beside it).
