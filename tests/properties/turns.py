@@ -19,10 +19,10 @@ What was played, from 29 November to 1 December 2026, while one head followed th
 - from 2026700000 to 2027040000 on: 116,635 by all doors and by hooks alone (13,961 the most on one head); 29 wrong, 10 of them the model's;
 - from 2027100000 to 2027400000 on: 57,151 by all doors (15,430 the most on one head); 14 wrong, 8 of them the model's.  One stays in the model:
   2027304475 (rights that another agent gave a file which goes back).  From 2027400000 on a seed stands for another history than before: there are more lines;
-- from 2027510000 to 2028000000 on, 30 November and 1 December: some 85,000 by all doors, 20,000 on each of three heads; 21 wrong: 9 the product's, 9 the
+- from 2027510000 to 2028000000 on, 30 November and 1 December: some 86,000 by all doors, 20,000 on each of three heads; 22 wrong: 9 the product's, 10 the
   model's, three of the first 10 not looked at one by one.  Open: 2028004715 (a command gives rights to an ignored file, and removes the rule that
   ignores it: the rights are not told), and in the model 2027906527 (behind layers a program goes on in a folder that a person has moved away beside
-  it) and 2028011044 (a checkout removes, and makes again, what a person made while they were asked).
+  it), 2028011044 and 2028016279 (a checkout removes, and makes again, what a person made less than five seconds before: it goes with an undo).
 """
 
 from __future__ import annotations
