@@ -671,6 +671,23 @@ def test_rights_of_an_ignored_file_that_no_word_names_are_told_of_where_its_byte
     assert len(agent.log()) == 2
 
 
+@pytest.mark.parametrize("scanned", [False, True], ids=["watched", "scanned"])
+@pytest.mark.parametrize(
+    ("does", "left"), [("chmod u+x {}", {}), ("sh -c 'echo >> $1' - {}", {"c.local": 22})]
+)
+def test_what_is_done_to_a_file_counts_where_the_same_command_has_it_ignored_no_more(
+    root, agent, does, left, scanned
+):
+    (root / ".gitignore").write_text("*.local\n")
+    (root / "c.local").chmod(0o644)
+    agent.bash("true")
+    agent.watch(not scanned)
+    agent.bash(f"find . -maxdepth 1 -name 'c*' -exec {does} +; rm .gitignore")
+    assert left_by_undo(root, agent) == left
+    assert (root / "c.local").stat().st_mode & 0o777 == 0o644
+    assert (root / ".gitignore").read_text() == "*.local\n"
+
+
 def test_what_a_person_does_to_a_named_file_later_is_not_the_agents(root, agent):
     agent.write("c.local", "by the agent\n")
     (root / "c.local").write_text("by a person\n")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections import deque
 from functools import cached_property, partial
-from posixpath import dirname
 from typing import TYPE_CHECKING, Final
 
 from filepact.compression import decompress
@@ -151,8 +150,9 @@ class KnownFiles:
                 if after is not None and after.is_folder and after.was_read:
                     # Of one whose rights nobody knew, later changes would never be told.
                     known[path] = (after == FOLDER and folder_at(self._guard, change.path)) or after
-            above = dirname(path) if change.before is None or after is None else ""
-            while above and (root, above) not in asked:
+            for above in folders_above(path) if change.before is None or after is None else ():
+                if (root, above) in asked:
+                    break
                 asked.add((root, above))
                 at = WorkspacePath(root, above)
                 place = folder_at(self._guard, at)
@@ -160,7 +160,6 @@ class KnownFiles:
                 if (place is None) == (above in known) and not (place and older):
                     known.pop(above, None)
                     known |= {} if place is None else {above: place}
-                above = dirname(above)
         for root, known in folders.items():
             self._snapshots[root].folders = known
 
@@ -436,8 +435,7 @@ class KnownFiles:
                 by_folder = again is not None and again[1] == old
                 # One that is there by another name, which it got before, went before.
                 path, sources = at(name), moves.sources(name)
-                names = (name, again[0] if again else name, *sources[-1:])
-                mine = any(map(claims, map(at, names)))
+                mine = any(claims(at(x)) for x in (name, *sources[-1:], *(again or ())[:1]))
                 went = again and since and not moves.later(again[0], since, sure=mine)
                 if stamp is None:
                     (before if went and by_folder else left).update(folders_above(name))
@@ -456,12 +454,14 @@ class KnownFiles:
             for name, stamp in suspects.stamps.items():
                 path, goes = at(name), name in snapshot.hidden and stamp and stamp.inode in hidden
                 if name in suspects.newly and stamp and (path in self._ignored or not goes):
+                    was, new = self.get(path), FileState(stamp)
+                    was = new if self.passes(path, was, new) else was or new
                     self._ignored.pop(path, None)
-                    self.put(path, FileState(stamp))
-                    self.newly.append((path, stamp))
-                elif until and moves.later(name, until, sure=claims(path)):
-                    continue
-                elif name in later:
+                    self.put(path, was)
+                    if was.stamp == stamp:
+                        self.newly.append((path, stamp))
+                        continue
+                if name in later and not (until and moves.later(name, until, sure=claims(path))):
                     yield path, stamp
         came = {x: y.hidden - (y.passed or y.hidden) for x, y in self._snapshots.items()}
         yield from self._ignored.differences(came, span) if ignored else ()
