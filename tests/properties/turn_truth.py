@@ -177,7 +177,18 @@ class Truth:
                     # What a person makes anew as it was while a command runs is put down to that.
                     by = "either" if who == "either" else "touch"
                     self.changes.setdefault(name, []).append((by, before, after, when))
+                    self._touch_above(name, by, stamps, when)
         self.now = found
+
+    def _touch_above(
+        self, name: str, by: str, stamps: dict[str, os.stat_result], when: str
+    ) -> None:
+        """The folders of what was made anew as it was: as `git checkout` does, which removes them and makes them again."""
+        for at in above(name):
+            old, new, is_as = stamps.get(at), self._stamps[at], self.now.get(at)
+            if old is None or old.st_mtime_ns == new.st_mtime_ns:
+                return
+            self.changes.setdefault(at, []).append((by, is_as, is_as, when))
 
     def _touch(self, folder: str, who: str, old: os.stat_result, new: os.stat_result) -> None:
         """A folder of which only the rights were set while a command ran: when it got its name, no disk tells any more."""

@@ -193,6 +193,8 @@ def _play_run(place: Place, one: History, truth: Truth) -> str:
             changes, came = truth.really(name), found.get(name)
             if came != truth.now.get(name) and sight.went_on(name, came, truth):
                 truth.changes[name] = sight.truth.changes.get(name, [])
+                if came and truth.beside.get(name, came) is None:  # They have moved it away.
+                    truth.changes[name] = [("agent", None, came, "while it ran")]
                 truth.now |= {name: came} if came else {}
                 return True
             removed = bool(changes) and changes[-1][0] == "person" and changes[-1][2] is None
@@ -279,7 +281,7 @@ class Sight:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._kept: set[str] = set()
+        self._kept: dict[str, int] = {}
         self._since: tuple[dict[str, int], dict[str, int]] | None = None
 
     def open(self, root: Path) -> None:
@@ -303,19 +305,23 @@ class Sight:
                 self._since = self._since or (self.truth.counts, truth.counts)
                 continue
             if entry is None:
-                self._kept |= {name} & now.keys()
+                self._kept |= {x: len(self.truth.changes.get(x, [])) for x in {name} & now.keys()}
             elif now.get(name) == before.get(name):
                 with suppress(OSError):  # The program has put something else above it.
                     if name in now and now[name][0] != "folder":
                         (self.folder / name).unlink()
                     make(self.folder / name, entry)
-                    self._kept.discard(name)
+                    self._kept.pop(name, None)
         self.truth.look(self.folder, "person", "while it ran")
         if self._kept and self._since is None:
             self._since = self.truth.counts, truth.counts
 
     def went_on(self, name: str, came: Entry | None, truth: Truth) -> bool:
         """Whether the program has changed an entry to this after something was kept from it, which it may have gone on with."""
+        later = self.truth.changes.get(name, [])[self._kept.get(name, 0) :]
+        if name in self._kept and came is not None:
+            # It went on there, in a folder that they have moved away.
+            return self.truth.now.get(name) == came and bool(later) and later[-1][0] == "agent"
         if name in self._kept:
             # It saw there still what the person had removed, so what came there by its line is elsewhere.
             made = [one for one in truth.changes.get(name, []) if one[0] == "agent" and not one[1]]
@@ -323,8 +329,8 @@ class Sight:
         if self._since is None or self.truth.now.get(name) != came:
             return False
         sides = zip((self.truth, truth), self._since, strict=True)
-        later = [one.changes.get(name, [])[since.get(name, 0) :] for one, since in sides]
-        return any(some and some[-1][0] in ("agent", "touch") for some in later)
+        done = [one.changes.get(name, [])[since.get(name, 0) :] for one, since in sides]
+        return any(some and some[-1][0] in ("agent", "touch") for some in done)
 
 
 def _beside_layers(place: Place, line: str, model: Path, truth: Truth) -> None:
