@@ -1001,6 +1001,61 @@ def test_what_lay_where_nobody_looks_is_not_lost_with_its_new_name(root, tmp_pat
     assert not (root / "saved/deep/more").exists()
 
 
+UNKEPT = """python3 -c 'open("c.lo" + "cal", "a").write("and more\\n")'"""
+
+
+@pytest.mark.parametrize("scanned", [False, True], ids=["watched", "scanned"])
+@pytest.mark.parametrize("apart", [False, True], ids=["together", "one by one"])
+@pytest.mark.parametrize(
+    "then",
+    ["mv {} other", "rm {}", "echo late >> {}; chmod u+x {}", "mv {} other; mv other data/third"],
+)
+@pytest.mark.parametrize(
+    ("first", "name", "why"),
+    [
+        (UNKEPT, "c.local", "left it: what it held before that is not in the journal"),
+        pytest.param(
+            "mv ../outside came.txt",
+            "came.txt",
+            "it came there from elsewhere, and stays",
+            marks=pytest.mark.skipif(
+                sys.platform != "linux", reason="the system does not say when a file was made"
+            ),
+        ),
+    ],
+)
+def test_what_is_done_after_a_change_that_was_not_kept_goes_back_to_what_that_left(
+    root, tmp_path, first, name, why, then, apart, scanned
+):
+    (tmp_path / "outside").write_text("a person's only copy\n")
+    (root / "c.local").chmod(0o644)
+    time.sleep(0.05)  # Times of files may be behind the clock.
+    agent = Agent(root, tmp_path / "state")
+    with closing(agent.daemon):
+        agent.bash("true")
+        agent.watch(not scanned)
+        agent.bash(first)
+        left = (root / name).read_text()
+        for one in then.split("; ") if apart else [then]:
+            agent.bash(one.replace("{}", name))
+    where = ("--root", str(root), "--state", agent.state, "--unattended")
+    done = command_line.command("undo", "--turn", *where)
+    assert done.code == 1
+    assert why in done.out
+    assert (root / name).read_text() == left
+    assert (root / name).stat().st_mode & 0o777 == 0o644
+    assert not (root / "other").exists()
+    assert not (root / "data/third").exists()
+    again = command_line.command("undo", "--turn", *where)
+    assert again.code == 1
+    assert (root / name).read_text() == left
+    command_line.command("redo", *where)
+    assert (root / "other").exists() == (then == "mv {} other")
+    redone = command_line.command("undo", "--turn", *where)
+    assert redone.code == 1
+    assert (root / name).read_text() == left
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="the system does not say when a file was made")
 @pytest.mark.parametrize("link", [False, True])
 def test_a_file_that_came_from_elsewhere_by_itself_is_not_removed_and_a_copy_is(

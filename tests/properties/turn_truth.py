@@ -430,7 +430,8 @@ class Truth:
         back, found = {*_lines(changes[first][1])}, {*_lines(entry)}
         plus: dict[str, set[bytes]] = {"agent": set(), "person": set()}
         minus: dict[str, set[bytes]] = {"agent": set(), "person": set()}
-        modes = {one[1] for one in (changes[first][1], self.now.get(name)) if one}
+        theirs = (one[2] for one in changes[first:] if one[0] == "person")
+        modes = {one[1] for one in (changes[first][1], self.now.get(name), *theirs) if one}
         for who, before, after, _ in changes[first:]:
             plus[who] |= _gained(before, after)
             minus[who] |= _gained(after, before)

@@ -206,6 +206,10 @@ def _play_run(place: Place, one: History, truth: Truth) -> str:
                 truth.changes[name] = [("agent", None, came, "while it ran")]
                 truth.now[name] = came
                 return True
+            # A name that the program looked for in vain is not there for it, whatever a person makes there since.
+            anew = [at for at in above(name) if at in truth.beside and at not in start]
+            if came is None and any(sum(at in line for line in lines) > 1 for at in anew):
+                return {one[0] for one in changes} == {"agent"}
             states = [truth.now.get(name)]
             gone = truth.beside.get(name, came) is None and name in truth.now
             if gone and came and came[0] == "folder" and came == sight.truth.now.get(name):
@@ -220,12 +224,21 @@ def _play_run(place: Place, one: History, truth: Truth) -> str:
                     return True
                 seen = truth.really(name)
                 states += [start.get(name), *(state for one in seen for state in one[1:3])]
+                source = truth.came.get(name, "")
+                others = truth.by_all_names(source) if source in truth.linked else ()
+                if came and came not in states and came in [x for one in others for x in one[1:3]]:
+                    # Moved as the program saw it: what a person wrote by its other name waits for them.
+                    truth.changes[name] = [("agent", start.get(name), came, "while it ran")]
+                    truth.now[name] = came
+                    return True
             # What programs fill goes without a record, and so does what a person put there meanwhile.
             top = re.escape(name.partition("/")[0])
             if came is None and re.search(rf"no undo changes it: (.*, )?{top}\b", said):
                 return True
             # Modes of folders that stay are not committed, and that is said.
             kinds = {one[0] for one in (found.get(name), truth.now.get(name)) if one}
+            if kinds == {"folder"} and came == truth.beside.get(name):
+                return True  # As a person left it, who did not see its rights in the layers.
             # What belongs to Git is read-only there, and stays with its folder.
             if kinds == {"folder"} and (place.root / name / ".git").exists():
                 return True

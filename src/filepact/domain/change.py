@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Literal
 
 from filepact.domain.document import FOLDER, Revision, WorkspacePath, same_state
 from filepact.values import dataclass, replace
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
+    from filepact.domain.document import RootId
     from filepact.domain.policy import Action
 
-__all__ = ["ChangeKind", "ChangeSet", "FileChange"]
+__all__ = ["ChangeKind", "ChangeRuns", "ChangeSet", "FileChange", "net_changes"]
 
 ChangeKind = Literal["create", "modify", "delete"]
 
@@ -226,6 +228,87 @@ class ChangeSet:
             if before and after and not same_state(before.before, after.after):
                 together.append(FileChange(path, before.before, after.after))
         return ChangeSet(tuple(together))
+
+
+class ChangeRuns:
+    """Changes of files in the order of the journal; those that follow each other are one."""
+
+    def __init__(self) -> None:
+        self._runs: dict[WorkspacePath, list[tuple[Revision | None, Revision | None]]] = {}
+        self._made: set[WorkspacePath] = set()
+        self._back: set[WorkspacePath] = set()
+
+    def note_folders(self, made: Iterable[tuple[RootId, str]]) -> None:
+        """Take in the folders that an operation made for its files, before its changes."""
+        for one in {WorkspacePath(*one) for one in made}:
+            self._made.add(one)
+            if [(x and x.is_folder, y) for x, y in self._runs.get(one, ())] == [(True, None)]:
+                self._back.add(one)
+
+    def add(self, change: FileChange) -> None:
+        """Take in the next change of a file."""
+        known = self._runs.setdefault(change.path, [])
+        self._back.discard(change.path)
+        if known and _follows(known[-1][1], change.before):
+            known[-1] = (known[-1][0], change.after)
+        else:
+            made = not known and change.before and change.before.is_folder
+            before = None if made and change.path in self._made else change.before
+            known.append((before, change.after))
+
+    def of(self, paths: Collection[WorkspacePath]) -> dict[WorkspacePath, FileChange]:
+        """The changes of files over the operations, as far as every state in between is known."""
+        ends = {path: known[0] for path in paths if len(known := self._runs[path]) == 1}
+        return {path: FileChange(path, *one) for path, one in ends.items() if one[0] != one[1]}
+
+    def steps(
+        self, without: Collection[WorkspacePath] = (), *, rights: bool = False
+    ) -> tuple[ChangeSet, ...]:
+        """The change sets that take all of them back: the newest of each file, then the earlier ones.
+
+        With `rights` the last is of folders that went and were made anew, in which way nobody knows; see `with_rights`.
+        """
+        runs = {x: run for x, run in self._runs.items() if x not in without}
+        # A folder that went and came is made for what comes in it alone: then it was another who took it away.
+        come = {x for x, run in runs.items() if run[0][0] and not same_state(*run[0])} - self._back
+        stay = self._back - {up for x in come for up in _above(x)}
+        back = [
+            [
+                FileChange(path, after, before)
+                for before, after in reversed(known)
+                if not same_state(before, after)
+            ]
+            for path, known in runs.items()
+            if path not in stay
+        ]
+        made = [FileChange(x, FOLDER, runs[x][0][0]) for x in sorted(self._back & runs.keys())]
+        last = [ChangeSet(tuple(made))] if made and rights else []
+        some = (ChangeSet(tuple(sorted(filter(None, x), key=_order))) for x in zip_longest(*back))
+        return (*(one.with_turns for one in some), *last)
+
+
+def _follows(last: Revision | None, before: Revision | None) -> bool:
+    """Whether a state is the one that was known last; an empty folder comes and goes unseen."""
+    sides = {side is None or side.is_folder for side in (last, before)}
+    return same_state(last, before) or sides == {True}
+
+
+def _order(change: FileChange) -> tuple[bool, int, WorkspacePath]:
+    """Folders go last, those that lie in others before these."""
+    goes = change.after is None and change.of_file is None
+    return goes, -change.path.path.count("/") if goes else 0, change.path
+
+
+def net_changes(
+    done: Iterable[tuple[ChangeSet, Iterable[tuple[RootId, str]]]],
+) -> tuple[ChangeSet, ...]:
+    """The net changes of change sets, given oldest first with the folders made for each: those that follow each other are one."""
+    runs = ChangeRuns()
+    for changes, made in done:
+        runs.note_folders(made)
+        for change in changes.changes:
+            runs.add(change)
+    return tuple(step.inverse() for step in reversed(runs.steps()))
 
 
 def _written_now(change: FileChange) -> FileChange:

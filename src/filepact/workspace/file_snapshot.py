@@ -119,11 +119,13 @@ class RacyFiles(NamedTuple):
     Attributes:
         stamps: Their present stamps; None for a file that is gone.
         newly: Those that are only seen now: they may have been there before, whatever they held.
+        came: Those among them that have come from elsewhere to where nothing was.
         unexpected: Those of which no notice was given, and that were not in doubt.
     """
 
     stamps: dict[str, Stamp | None]
     newly: frozenset[str] = frozenset()
+    came: frozenset[str] = frozenset()
     unexpected: frozenset[str] = frozenset()
 
 
@@ -339,7 +341,7 @@ class FileSnapshot:
             touched = sorted(self.hidden & (seen.removed | seen.turned))
             gone = gone_among(self._root, [x for x in touched if self._root.glance(x) is None])
             self.hidden = (self.hidden - gone) | seen.hidden
-            return RacyFiles(stamps, newly)
+            return RacyFiles(stamps, *newly)
         stamps = {
             name: stamp for name, stamp in seen.scan.stamps.items() if self._differs(name, stamp)
         }
@@ -359,7 +361,7 @@ class FileSnapshot:
         if strange := {one: found[one] for one in new if not self.was_free(one)}:
             self.folders = {**self.folders, **strange}
         self._note(seen.scan)
-        return RacyFiles(stamps, newly, frozenset(stamps.keys() - seen.names - before))
+        return RacyFiles(stamps, *newly, frozenset(stamps.keys() - seen.names - before))
 
     def _follow(self, seen: RootEvents) -> None:
         """Take in what became of folders, where not all were looked at."""
@@ -382,8 +384,8 @@ class FileSnapshot:
             or free(name)
         )
 
-    def _newly_seen(self, stamps: dict[str, Stamp | None]) -> frozenset[str]:
-        """The entries that existed before: under names that were not watched, or elsewhere.
+    def _newly_seen(self, stamps: dict[str, Stamp | None]) -> tuple[frozenset[str], frozenset[str]]:
+        """The entries that existed before, under names that were not watched or elsewhere; those that came from elsewhere.
 
         What was made before the last look, which has not seen it, came by another name: it may be the only copy.
         """
@@ -399,9 +401,13 @@ class FileSnapshot:
         known_by = ((self.stamps.get(x), now) for x, now in stamps.items())
         went = {x[:3] for x, now in known_by if x and (now is None or now.inode != x.inode)}
         others = (name for name in new if name not in self.folders and new[name][:3] not in went)
-        before |= {name for name in others if not was_free(name)}
+        there = {name for name in others if not was_free(name)}
         self._seen = [one for one in stamps.values() if one]
-        return frozenset(before)
+        # With its folder it comes as that does.
+        alone = {x for x in before - there if new[x].changed >= looked}
+        above = {one for one in map(dirname, alone) if one and one not in self.folders}
+        whole = {one for one in above if (self._root.born(one) or 0) < looked}
+        return frozenset(before | there), frozenset(x for x in alone if dirname(x) not in whole)
 
     def _expected(self, hidden: Collection[str]) -> set[str]:
         """The files that are looked at every time, with those of folders that came, and what Git has put into hidden ones."""

@@ -589,10 +589,10 @@ def _read_link(guard: Guard, root: Root, path: WorkspacePath, stamp: Stamp) -> F
 
 def unread(state: FileState | None) -> Revision | None:
     """A file of which only the stamp counts, since its bytes are not kept."""
-    if state is None:
-        return None
-    if state.stamp is None:
-        return Revision.unread("reported", 0o600)
+    if state is None or state.stamp is None:
+        return state and Revision.unread("reported", 0o600)
+    if state.stamp.inode < 0:
+        return Revision.unseen(state.stamp.permissions)
     sign = " ".join(map(str, state.stamp))
     # Of what somebody has changed before anybody looked, it is not known.
     size = state.stamp.size if state.stamp.inode else None

@@ -154,11 +154,9 @@ class UndoExecutor:
                 raise NoChangeError("nothing was done: you did not agree")
             if agrees is None and plan.way:
                 raise InvalidParamsError(plan.doubt, hint=plan.way)
-        if session.agent:  # How large a file was that it may not see is not told.
-            unable = {path: not_kept(self._writer.show(path)) for path in plan.unable}
-            plan = replace(plan, unable=unable, lost={})
-        hides = self._writer.hides(session if session.agent else None)
         show = self._writer.show
+        plan = plan.unsized(show) if session.agent else plan
+        hides = self._writer.hides(session if session.agent else None)
         beside = stays_beside(plan.beside, lambda x: "" if hides(x, ()) else shown_name(show(x)))
         plan = replace(plan, notes=(*plan.notes, *beside))
         conflicts: dict[WorkspacePath, FilepactError] = {}
@@ -204,7 +202,7 @@ class UndoExecutor:
                     new_proposal(session, whole.tool or whole.kind, part.summary, fitted.changes),
                     rule=rule,
                     kind=part.kind,
-                    target=part.target_without([*conflicts, *part.unable, *ends]),
+                    target=part.target_without([*conflicts, *part.stay, *ends]),
                 )
                 proposal = replace(proposal, id=again or proposal.id)
                 try:

@@ -419,9 +419,8 @@ class KnownFiles:
             known, found = snapshot.stamps, suspects.stamps.items()
             # Another name of the same file that stays is none that it got.
             there = {one.inode: (x, one) for x, one in found if one and one != known.get(x)}
-            folders = self.folders[root.path], snapshot.there
-            moves = EntryMoves(root, known, suspects.stamps, *folders, looked)
-            self._moves[root.path] = moves
+            given = suspects.stamps, self.folders[root.path], snapshot.there, looked
+            self._moves[root.path] = moves = EntryMoves(root, known, *given)
             arrivals, at = moves.arrivals, partial(WorkspacePath, root.path)
             self.ends |= {at(x): at(y) for x, y in moves.ends.items()}
             self.others |= {at(y): at(x) for x, y in arrivals.items()}
@@ -434,8 +433,8 @@ class KnownFiles:
                 again = there.get(old.inode) if old and other else None
                 by_folder = again is not None and again[1] == old
                 # One that is there by another name, which it got before, went before.
-                path, sources = at(name), moves.sources(name)
-                mine = any(claims(at(x)) for x in (name, *sources[-1:], *(again or ())[:1]))
+                path, names = at(name), (name, *moves.sources(name)[-1:], *(again or ())[:1])
+                mine = any(map(claims, map(at, names)))
                 went = again and since and not moves.later(again[0], since, sure=mine)
                 if stamp is None:
                     (before if went and by_folder else left).update(folders_above(name))
@@ -456,7 +455,9 @@ class KnownFiles:
                 if name in suspects.newly and stamp and (path in self._ignored or not goes):
                     was, new = self.get(path), FileState(stamp)
                     was = new if self.passes(path, was, new) else was or new
-                    self._ignored.pop(path, None)
+                    if self._ignored.pop(path, None) is None and name in suspects.came:
+                        was = FileState(stamp._replace(inode=-1))
+                        later |= {name} if moves.later(name, since, sure=claims(path)) else set()
                     self.put(path, was)
                     if was.stamp == stamp:
                         self.newly.append((path, stamp))
@@ -471,8 +472,7 @@ class KnownFiles:
     ) -> tuple[RootEvents, RacyFiles]:
         """The touched entries of a root, and those that may differ; none if the look was cancelled."""
         root.place(".")  # Of one that is not there, nothing is told from what was removed.
-        snapshot = self._snapshots[root.path]
-        end = snapshot.end
+        end = (snapshot := self._snapshots[root.path]).end
         seen = snapshot.check(cancelled, keep=keep)
         if seen.scan is not None and seen.scan.cancelled:
             return seen, RacyFiles({})

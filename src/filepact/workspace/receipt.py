@@ -237,10 +237,8 @@ def show_changes(
     several = len(changes.changes) > 1
     hidden = {one.path for one in changes.changes if hides(one.path, states(one, versions))}
     whole = not hidden
-    renamed: dict[WorkspacePath, FileChange] = {}
-    if several:
-        seen = [one for one in changes.changes if one.path not in hidden]
-        renamed = origins(seen, versions.content)
+    seen = [one for one in changes.changes if several and one.path not in hidden]
+    renamed = origins(seen, versions.content)
     moved = {one.path for one in renamed.values()}
     for whole_change in changes.changes:
         deadline.check()
@@ -398,9 +396,8 @@ def renames(
     }
     meant = Counter(path for paths in fits.values() for path in paths)
     sure = {x for x, paths in fits.items() if len(paths) == 1 == meant[paths[0]]}
-    once = {x for x in exact if several[made[x].content] == 1}
-    sure |= {x for x in once if made[x].content != FOLDER.content}
-    return {new: old for new, old in found.items() if new in sure}
+    once = {x for x in exact if several[made[x].content] == 1 and made[x].content != FOLDER.content}
+    return {new: old for new, old in found.items() if new in sure | once}
 
 
 def _same_lines(old: Revision | None, new: Revision, content: Callable[[str], bytes]) -> bool:
@@ -571,19 +568,23 @@ def only_elsewhere(error: FilepactError) -> WriteFailedError:
     )
 
 
-def not_kept(shown: str, change: FileChange | None = None) -> NotFoundError:
+def not_kept(shown: str, change: FileChange | None = None, *, by: str = "") -> NotFoundError:
     """The refusal for a file whose other state nobody can bring back.
 
     Args:
         shown: Its name.
         change: What became of it, if it is known; the details have the size of what is lost, in bytes.
+        by: The operation that did; what came after it goes back.
     """
     lost = change and (change.before or change.after)
     taken = lost.unread_size if lost else None
     sized = shown if taken is None else f"{shown} ({taken:,} bytes)"
     said = "what the file held is not in the journal, so it cannot be brought back"
+    said = f"it is as {by} left it: what it held before that is not in the journal" if by else said
     hint = "Other operations can be taken back by their ids."
-    if change and not change.before:
+    if lost and lost.was_unseen:
+        said, hint = "it came there from elsewhere, and stays", "Move it away yourself."
+    elif change and not change.before:
         said, hint = "it was made there and stays until you remove it", "Remove it yourself."
     elif lost and lost.is_folder and not lost.was_read:
         said = "what lay in a folder that programs make for themselves was not kept"
@@ -594,5 +595,6 @@ def not_kept(shown: str, change: FileChange | None = None) -> NotFoundError:
         elif lost.mode & 0o500 != 0o500:
             said = "nobody could look into this folder, so what lay in it was not kept"
             hint = "Move it back yourself."
-    hint = f"Nothing was changed. {hint}"
-    return NotFoundError(f"{sized}: {said}", hint=hint, path=shown, bytes=taken)
+    return NotFoundError(
+        f"{sized}: {said}", hint=f"Nothing was changed. {hint}", path=shown, bytes=taken
+    )

@@ -8,15 +8,12 @@ somebody else wrote in between, it is taken back in steps, around what was writt
 from __future__ import annotations
 
 from contextlib import suppress
-from itertools import zip_longest
 from posixpath import basename, dirname
 from typing import TYPE_CHECKING, Final
 
-from filepact.domain.change import ChangeSet, FileChange
-from filepact.domain.document import FOLDER, WorkspacePath, same_state
+from filepact.domain.change import ChangeRuns, ChangeSet, FileChange
 from filepact.domain.operation import PARTLY, SEEN, who
 from filepact.errors import NoChangeError, NotFoundError, StaleFileError
-from filepact.fs.path_form import folders_above
 from filepact.text.confusables import shown_name
 from filepact.values import dataclass, field, replace
 from filepact.workspace.file_snapshot import INSTEAD
@@ -46,7 +43,7 @@ from filepact.workspace.selection import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-    from filepact.domain.document import Revision, RootId
+    from filepact.domain.document import RootId, WorkspacePath
     from filepact.domain.operation import ChangeId, Operation, OperationKind
     from filepact.errors import FilepactError
     from filepact.workspace.journal import JournalStore
@@ -56,7 +53,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "UndoChange",
-    "net_changes",
     "plan_redo",
     "plan_selection",
     "plan_undo",
@@ -92,6 +88,7 @@ class UndoChange:
             in between, and that stays.
         unable: Files that cannot be brought back, with the reason; they keep nothing else from going back.
         lost: What became of these.
+        short: Files that go back only to what an operation left of which no bytes were kept, with the reason.
         operations: What goes back, oldest first.
         tool: As the journal names the command; empty for the kind.
         doubt: Why a person is asked before it is done; empty where what is meant is plain.
@@ -107,6 +104,7 @@ class UndoChange:
     earlier: tuple[ChangeSet, ...] = ()
     unable: Mapping[WorkspacePath, FilepactError] = field(default_factory=dict)
     lost: Mapping[WorkspacePath, FileChange] = field(default_factory=dict)
+    short: Mapping[WorkspacePath, FilepactError] = field(default_factory=dict)
     parts: tuple[_Part, ...] = ()
     operations: tuple[Operation, ...] = ()
     tool: str = ""
@@ -124,6 +122,16 @@ class UndoChange:
             return ""
         named = [one for one in self.operations if _returns(one)]
         return named[0].id if len(named) == 1 else ""
+
+    @property
+    def stay(self) -> Collection[WorkspacePath]:
+        """The files that cannot be brought back, and to no other state that was kept either."""
+        return self.unable.keys() - self.short.keys()
+
+    def unsized(self, show: Callable[[WorkspacePath], str]) -> UndoChange:
+        """This plan for an agent, which is not told how large a file was that it may not see."""
+        unable, short = ({x: not_kept(show(x)) for x in some} for some in (self.unable, self.short))
+        return replace(self, unable=unable, short=short, lost={})
 
     def in_part(self, left: Collection[WorkspacePath]) -> UndoChange:
         """This plan without some files; of a redo, a new change, so that the undo stays in force."""
@@ -147,7 +155,7 @@ class UndoChange:
         for path in changed:
             if (way := turning_above(path, ways)) is not None:
                 unable[path] = StaleFileError(f"{path.path}: {way.path} stands there, and stays")
-        return replace(self.without(unable), unable=unable)
+        return replace(self.without(unable), unable={**self.short, **unable})
 
     def target_without(self, left: Collection[WorkspacePath]) -> str:
         """The target if some files are left as they are."""
@@ -164,16 +172,6 @@ class UndoChange:
 def _returns(operation: Operation) -> bool:
     """Whether any of what an operation did can be brought back."""
     return any(change.retraceable for change in operation.changes.changes)
-
-
-def net_changes(operations: Iterable[Operation]) -> tuple[ChangeSet, ...]:
-    """The net changes of operations, given oldest first: successive changes of a file become one."""
-    runs = _Runs()
-    for operation in operations:
-        runs.note_folders(operation)
-        for change in operation.changes.changes:
-            runs.add(change)
-    return tuple(step.inverse() for step in reversed(runs.steps()))
 
 
 # -- one operation ---------------------------------------------------------------------------------
@@ -412,16 +410,17 @@ def _plan(
 ) -> UndoChange:
     """The plan that takes operations back, which are given oldest first."""
     gone = _gone(store, chosen)
-    runs = _Runs()
+    runs, known = ChangeRuns(), _known_from(taken)
     unable, instead = _moved_apart(taken), Conflicts()
     parts: list[_Part] = []
-    for operation in taken:
+    for number, operation in enumerate(taken):
         within = places.get(operation.id)
         left = [one for one in operation.changes.changes if (operation.id, one.path) not in gone]
         meant = [one for one in left if within is None or any(is_in(one.path, at) for at in within)]
         if len(meant) < len(left):
             meant = _with_other_ends(meant, left, store)
-        runs.note_folders(operation)
+        meant = [one for one in meant if number > known.get(one.path, (-1,))[0]]
+        runs.note_folders(operation.directories)
         for change in meant:
             if change.after != INSTEAD:
                 runs.add(change)
@@ -436,15 +435,35 @@ def _plan(
     parts.reverse()
     steps = runs.steps(without=unable, rights=True)
     # Folders that were made for files may be left when these have come to nothing.
-    if not (steps or unable or instead or any(x.directories for x in taken)):
+    if not (steps or unable or instead or known or any(x.directories for x in taken)):
         hint = "`filepact log`, or history with action log, shows what happened."
         raise NoChangeError("the files are as they were before that", hint=hint)
     first, *earlier = steps or (ChangeSet(()),)
+    by = {path: (taken[number].id, one) for path, (number, one) in known.items()}
+    short = {path: not_kept(path.path, one, by=id_) for path, (id_, one) in by.items()}
     return UndoChange(
         *("undo", "", f"undo {_named(taken[::-1], len(taken))}", first, tuple(earlier)),
-        *({**instead, **unable}, runs.of(unable), tuple(parts)),
+        *({**instead, **unable}, runs.of(unable), short, tuple(parts)),
         operations=tuple(taken),
     )
+
+
+def _known_from(taken: Sequence[Operation]) -> dict[WorkspacePath, tuple[int, FileChange]]:
+    """For files that somebody has changed since a change of which no bytes were kept: its place, oldest first, and that.
+
+    They go back to what it left.
+    """
+    found: dict[WorkspacePath, tuple[int, FileChange]] = {}
+    later: dict[WorkspacePath, FileChange] = {}
+    for number, operation in reversed([*enumerate(taken)]):
+        for one in operation.changes.changes:
+            if one.returns:
+                later[one.path] = one
+            elif one.after != INSTEAD and one.path not in found:
+                since = later.get(one.path)
+                kept = since and since.before and one.before and one.after
+                found[one.path] = number if kept else -1, one
+    return {path: each for path, each in found.items() if each[0] >= 0}
 
 
 def _moved_apart(taken: Sequence[Operation]) -> Conflicts:
@@ -526,75 +545,3 @@ def _gone(store: JournalStore, chosen: Sequence[Operation]) -> set[tuple[str, Wo
         if undo.id not in names:
             gone |= partly_gone(store, undo)
     return gone
-
-
-# -- states of files ------------------------------------------------------------------------------
-
-
-class _Runs:
-    """Changes of files in the order of the journal; those that follow each other are one."""
-
-    def __init__(self) -> None:
-        self._runs: dict[WorkspacePath, list[tuple[Revision | None, Revision | None]]] = {}
-        self._made: set[WorkspacePath] = set()
-        self._back: set[WorkspacePath] = set()
-
-    def note_folders(self, operation: Operation) -> None:
-        """Take in the folders that an operation made for its files, before its changes."""
-        for one in {WorkspacePath(*one) for one in operation.directories}:
-            self._made.add(one)
-            if [(x and x.is_folder, y) for x, y in self._runs.get(one, ())] == [(True, None)]:
-                self._back.add(one)
-
-    def add(self, change: FileChange) -> None:
-        """Take in the next change of a file."""
-        known = self._runs.setdefault(change.path, [])
-        self._back.discard(change.path)
-        if known and _follows(known[-1][1], change.before):
-            known[-1] = (known[-1][0], change.after)
-        else:
-            made = not known and change.before and change.before.is_folder
-            before = None if made and change.path in self._made else change.before
-            known.append((before, change.after))
-
-    def of(self, paths: Collection[WorkspacePath]) -> dict[WorkspacePath, FileChange]:
-        """The changes of files over the operations, as far as every state in between is known."""
-        ends = {path: known[0] for path in paths if len(known := self._runs[path]) == 1}
-        return {path: FileChange(path, *one) for path, one in ends.items() if one[0] != one[1]}
-
-    def steps(
-        self, without: Collection[WorkspacePath] = (), *, rights: bool = False
-    ) -> tuple[ChangeSet, ...]:
-        """The change sets that take all of them back: the newest of each file, then the earlier ones.
-
-        With `rights` the last is of folders that went and were made anew, in which way nobody knows; see `with_rights`.
-        """
-        runs = {x: run for x, run in self._runs.items() if x not in without}
-        # A folder that went and came is made for what comes in it alone: then it was another who took it away.
-        come = {x for x, run in runs.items() if run[0][0] and not same_state(*run[0])} - self._back
-        stay = self._back - {x._replace(path=up) for x in come for up in folders_above(x.path)}
-        back = [
-            [
-                FileChange(path, after, before)
-                for before, after in reversed(known)
-                if not same_state(before, after)
-            ]
-            for path, known in runs.items()
-            if path not in stay
-        ]
-        made = [FileChange(x, FOLDER, runs[x][0][0]) for x in sorted(self._back & runs.keys())]
-        last = [ChangeSet(tuple(made))] if made and rights else []
-        some = (ChangeSet(tuple(sorted(filter(None, x), key=_order))) for x in zip_longest(*back))
-        return (*(one.with_turns for one in some), *last)
-
-
-def _follows(last: Revision | None, before: Revision | None) -> bool:
-    """Whether a state is the one that was known last; an empty folder comes and goes unseen."""
-    sides = {side is None or side.is_folder for side in (last, before)}
-    return same_state(last, before) or sides == {True}
-
-
-def _order(change: FileChange) -> tuple[bool, int, WorkspacePath]:
-    """Folders go last, those that lie in others before these."""
-    goes = change.after is None and change.of_file is None
-    return goes, -change.path.path.count("/") if goes else 0, change.path

@@ -9,12 +9,12 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
+from filepact.domain.change import net_changes
 from filepact.domain.operation import Actor, Session, moment
 from filepact.errors import FilepactError, InvalidParamsError, NotFoundError
 from filepact.text.confusables import visible
 from filepact.values import late_regex
 from filepact.workspace.selection import Selection
-from filepact.workspace.undo_plan import net_changes
 from filepact_cli.context import here
 from filepact_cli.render import by_whom, count, cut, when
 from filepact_cli.screen import CommandAnswer, TerminalText, plain
@@ -215,7 +215,8 @@ def _files(
     """Return the net changes of operations in force by file, deletions first; and each file's states."""
     found: dict[str, _File] = {}
     states: dict[str, _States] = {}
-    for changes in net_changes(one for one in operations if _counts(one)):
+    done = ((one.changes, one.directories) for one in operations if _counts(one))
+    for changes in net_changes(done):
         kinds = {workspace.show(one.path): one.kind for one in changes.changes}
         for one in changes.changes:
             path = workspace.show(one.path)
