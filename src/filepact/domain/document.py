@@ -23,6 +23,7 @@ __all__ = [
     "ANOTHER_FILE",
     "FOLDER",
     "LINK",
+    "UNSEEN",
     "Document",
     "KnownTextRecord",
     "NamedFiles",
@@ -63,9 +64,6 @@ _NO_BYTES: Final = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852
 
 _UNREAD = "0" * 20
 """How the ids of unread contents begin; that a SHA-256 does so is never going to be seen."""
-
-_UNSEEN: Final = _UNREAD.ljust(64, "e")
-"""Instead of an id where a file came from where nobody looks."""
 
 _SIZED: Final = "512e512e"
 """Follows where their size is known; twelve digits have it, and the rest tells them apart."""
@@ -177,11 +175,6 @@ class Revision:
         return cls(_NO_BYTES, _FOLDER_MODE | told, attributes)
 
     @classmethod
-    def unseen(cls, mode: int) -> Revision:
-        """The state before a file came from where nobody looks."""
-        return cls(_UNSEEN, mode)
-
-    @classmethod
     def unread(
         cls, sign: str, mode: int, size: int | None = None, *, set_aside: bool = False
     ) -> Revision:
@@ -196,11 +189,6 @@ class Revision:
         sized = _SET_ASIDE if set_aside else _SIZED
         begins = _UNREAD if size is None else f"{_UNREAD}{sized}{size:012x}"
         return cls(begins + content_id(sign.encode("utf-8", "surrogatepass"))[len(begins) :], mode)
-
-    @property
-    def was_unseen(self) -> bool:
-        """Whether this stands for what a file was before it came from where nobody looks."""
-        return self.content == _UNSEEN
 
     @property
     def is_link(self) -> bool:
@@ -289,6 +277,8 @@ def _short(content: str, mode: int) -> str:
 
 FOLDER: Final = Revision(_NO_BYTES, _FOLDER_MODE)
 """The state of a folder of which nothing is known."""
+UNSEEN: Final = Revision.unread("unseen", 0o600)
+"""What a file was before it came from where nobody looks; it has the mode with which it came."""
 
 
 def same_state(one: Revision | None, other: Revision | None) -> bool:

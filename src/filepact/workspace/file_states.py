@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from filepact.compression import compress, decompress, packed_size
 from filepact.domain.change import ChangeSet, FileChange
-from filepact.domain.document import FOLDER, Revision, WorkspacePath, content_id
+from filepact.domain.document import FOLDER, UNSEEN, Revision, WorkspacePath, content_id
 from filepact.domain.protected import is_agent_log
 from filepact.errors import FilepactError, PathBlockedError, ReadFailedError
 from filepact.fs.path_form import is_beneath
@@ -592,7 +592,7 @@ def unread(state: FileState | None) -> Revision | None:
     if state is None or state.stamp is None:
         return state and Revision.unread("reported", 0o600)
     if state.stamp.inode < 0:
-        return Revision.unseen(state.stamp.permissions)
+        return Revision(UNSEEN.content, state.stamp.permissions)
     sign = " ".join(map(str, state.stamp))
     # Of what somebody has changed before anybody looked, it is not known.
     size = state.stamp.size if state.stamp.inode else None

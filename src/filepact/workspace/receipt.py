@@ -11,7 +11,7 @@ from posixpath import dirname, join, normpath
 from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.domain.deadline import FOREVER, Deadline
-from filepact.domain.document import FOLDER, LINK
+from filepact.domain.document import FOLDER, LINK, UNSEEN
 from filepact.errors import BinaryFileError, FilepactError, NotFoundError, WriteFailedError
 from filepact.text.codec import detect
 from filepact.text.compare import compare_lines
@@ -582,7 +582,7 @@ def not_kept(shown: str, change: FileChange | None = None, *, by: str = "") -> N
     said = "what the file held is not in the journal, so it cannot be brought back"
     said = f"it is as {by} left it: what it held before that is not in the journal" if by else said
     hint = "Other operations can be taken back by their ids."
-    if lost and lost.was_unseen:
+    if lost and lost.content == UNSEEN.content:
         said, hint = "it came there from elsewhere, and stays", "Move it away yourself."
     elif change and not change.before:
         said, hint = "it was made there and stays until you remove it", "Remove it yourself."
