@@ -1056,6 +1056,37 @@ def test_what_is_done_after_a_change_that_was_not_kept_goes_back_to_what_that_le
     assert (root / name).read_text() == left
 
 
+@pytest.mark.parametrize("scanned", [False, True], ids=["watched", "scanned"])
+@pytest.mark.parametrize(
+    ("commands", "at"),
+    [
+        (["mv .env came; echo more >> came"], "came"),
+        (["mv .env came; echo more >> came", "mv came third; chmod 600 third"], "came"),
+        (["mv .env box/.env", "mv box/.env came"], "box/.env"),
+        (["mv .env box/.env", "mv box/.env came; echo more >> came"], "came"),
+        (
+            [UNKEPT.replace("c.lo", ".e").replace("cal", "nv"), "mv .env came; echo x >> came"],
+            "came",
+        ),
+    ],
+)
+def test_what_was_moved_and_not_read_before_stays_on_the_disk(root, agent, commands, at, scanned):
+    (root / ".env").write_text("KEY=the only copy\n")
+    (root / "box").mkdir()
+    (root / "box/kept").write_text("kept\n")
+    agent.bash("true")
+    agent.watch(not scanned)
+    for one in commands:
+        agent.bash(one)
+    where = ("--root", str(root), "--state", agent.state, "--unattended")
+    for _ in range(2):
+        done = command_line.command("undo", "--turn", *where)
+        assert done.code == 1
+        assert all(one in done.out + done.err for one in (".env", at))
+        assert "KEY=the only copy" in (root / at).read_text()
+        command_line.command("redo", *where)
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="the system does not say when a file was made")
 @pytest.mark.parametrize("link", [False, True])
 def test_a_file_that_came_from_elsewhere_by_itself_is_not_removed_and_a_copy_is(

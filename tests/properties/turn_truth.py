@@ -346,6 +346,12 @@ class Truth:
             held = {s[2] for c in self.by_all_names(name) for s in c[1:3] if s and s[0] == "file"}
             if entry is None or (entry[2] in held if entry[0] == "file" else entry in wanted):
                 return True
+            # One that stays since a person wrote to it by another name holds what that holds.
+            twins = [x for x, files in self.linked.items() if files & self.linked[name]]
+            for other in twins if both and entry[0] == "file" else ():
+                by = {one[0] for one in self.really(other)}
+                if by == {"agent", "person"} and self._is_merged(other, entry):
+                    return True
         if not entry or entry[0] != "file":
             return False
         if "either" in {one[0] for one in changes}:

@@ -94,8 +94,7 @@ class KnownFiles:
         self._ignored = IgnoredStamps(guard)
         self._saved: list[tuple[object, ...]] = []
         self.limits = limits
-        self.started = False
-        self.held = 0
+        self.started, self.held = False, 0
         self._states: dict[WorkspacePath, FileState] = {}
         self.marks: deque[int] = deque()
         self._since: int | None = None
@@ -127,9 +126,7 @@ class KnownFiles:
     def folders(self) -> dict[RootId, Mapping[str, Revision]]:
         """The folders that were there when all files were last looked at, or before a call, with their states."""
         some = self._snapshots.items()
-        return {
-            root: {**one.lent, **one.folders} if one.lent else one.folders for root, one in some
-        }
+        return {x: {**y.lent, **y.folders} if y.lent else y.folders for x, y in some}
 
     def was_free(self, span: CallRange) -> Callable[[WorkspacePath], bool]:
         """Tells of a file or folder whether there was none at the last look by now, nor before a time, for certain."""
@@ -233,6 +230,14 @@ class KnownFiles:
         self._unsaved.add(path)
         self._snapshots[path.root].put(path.path, state.stamp, racy=state.racy)
 
+    def learn(self, states: Mapping[WorkspacePath, FileState | None]) -> None:
+        """Know some files as they are now; None for one that is gone."""
+        for path, state in states.items():
+            if state is None:
+                self.drop(path)
+            else:
+                self.put(path, state)
+
     def passes(self, path: WorkspacePath, old: FileState | None, now: FileState | None) -> bool:
         """Whether nobody is told of a change: of what is ignored, and programs write all the time, if it stays with its rights."""
         was, stamp = old and old.stamp, now and now.stamp
@@ -276,8 +281,7 @@ class KnownFiles:
         for path, file in found.files:
             stamp = None if file.stamp is None else Stamp(*file.stamp)
             self.put(path, FileState(stamp, file.revision, None, file.racy, file.held))
-            if stamp is not None and file.revision is None:
-                unread.append((path, stamp))
+            unread += [(path, stamp)] if stamp and not file.revision else []
         for root, snapshot in self._snapshots.items():
             folders = found.folders.get(root, {})
             top = self._guard.root_of(root).folder_state(".") or FOLDER
@@ -307,8 +311,7 @@ class KnownFiles:
             packed = None if state.secret else state.packed
             held = state.held if packed is None else len(packed)
             kept = SnapshotFile(state.stamp, state.revision, packed, held, state.racy)
-            files.append((path, kept))
-        gone = tuple(self._unsaved - self._states.keys())
+            files += [(path, kept)]
         ends = {root: snapshot.end for root, snapshot in self._snapshots.items()}
         hidden = {root: snapshot.hidden for root, snapshot in self._snapshots.items()}
         folders = {root: snapshot.folders for root, snapshot in self._snapshots.items()}
@@ -316,7 +319,7 @@ class KnownFiles:
         record = SnapshotRecord(
             seq, self._inodes(), folders, hidden, ends, looked, self.unwatched, files=files
         )
-        if not self.store.save(record, gone):
+        if not self.store.save(record, tuple(self._unsaved - self._states.keys())):
             # It may be gone as a whole: then all of it has to be written again.
             self._unsaved.update(self._states)
             return
@@ -503,12 +506,10 @@ class KnownFiles:
 
     def _leave(self, path: WorkspacePath, stamp: Stamp | None, seen: RootEvents) -> None:
         """Have a file found as different, of which it may not be known what it was before."""
-        old = self._states.get(path)
         made = self.started and seen.late is not None and path.path in seen.late
         changed_before = path.path in (seen.early or ())
-        if changed_before or (old is None and not made):
-            mode = stamp.mode if stamp is not None else 0o100600
-            self.put(path, FileState(Stamp(0, 0, 0, 0, mode)))
+        if changed_before or (path not in self._states and not made):
+            self.put(path, FileState(Stamp(0, 0, 0, 0, stamp.mode if stamp else 0o100600)))
         self.doubt(path)
 
     # -- before a call --------------------------------------------------------------------
@@ -551,8 +552,7 @@ class KnownFiles:
                 continue
             if stamp.size <= min(left, self.limits.changed) and time.monotonic() < until:
                 left -= stamp.size
-                state = self.read(path, stamp, limit=self.limits.changed)
-                if state is not None:
+                if state := self.read(path, stamp, limit=self.limits.changed):
                     self.put(path, state, large=True)
             # What lies in a folder that goes, and what Git writes over, is not overwritten in place.
             when = path in (may.files if stamp.size <= LARGEST else may.written), until

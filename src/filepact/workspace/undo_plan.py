@@ -410,7 +410,7 @@ def _plan(
 ) -> UndoChange:
     """The plan that takes operations back, which are given oldest first."""
     gone = _gone(store, chosen)
-    runs, known = ChangeRuns(), _known_from(taken)
+    runs, known = ChangeRuns(), _known_from(taken, store)
     unable, instead = _moved_apart(taken), Conflicts()
     parts: list[_Part] = []
     for number, operation in enumerate(taken):
@@ -448,20 +448,24 @@ def _plan(
     )
 
 
-def _known_from(taken: Sequence[Operation]) -> dict[WorkspacePath, tuple[int, FileChange]]:
+def _known_from(
+    taken: Sequence[Operation], store: JournalStore
+) -> dict[WorkspacePath, tuple[int, FileChange]]:
     """For files that somebody has changed since a change of which no bytes were kept: its place, oldest first, and that.
 
-    They go back to what it left.
+    They go back to what it left; one that it made only if it was moved since, and is there by another name.
     """
     found: dict[WorkspacePath, tuple[int, FileChange]] = {}
-    later: dict[WorkspacePath, FileChange] = {}
+    later: dict[WorkspacePath, tuple[FileChange, Operation]] = {}
     for number, operation in reversed([*enumerate(taken)]):
         for one in operation.changes.changes:
             if one.returns:
-                later[one.path] = one
+                later[one.path] = one, operation
             elif one.after != INSTEAD and one.path not in found:
-                since = later.get(one.path)
-                kept = since and since.before and one.before and one.after
+                since, by = later.get(one.path, (None, operation))
+                kept = bool(since and since.before and one.after)
+                if kept and not one.before:
+                    kept = since in renames(by.changes.changes, store.content).values()
                 found[one.path] = number if kept else -1, one
     return {path: each for path, each in found.items() if each[0] >= 0}
 
