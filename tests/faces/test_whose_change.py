@@ -1359,6 +1359,34 @@ def test_where_a_turn_has_nothing_of_its_own_what_nobody_is_known_to_have_done_i
     assert (earlier in refused.value.hint) == (by == "turn after another")
 
 
+def test_what_a_person_saves_in_a_turn_is_named_by_its_undo_whatever_another_session_has_done(
+    agents,
+):
+    for session in ("s1", "s2"):
+        agents.tell("UserPromptSubmit", session=session)
+        given: dict[str, Any] = {"session": session, "file_path": f"by-{session}.txt"}
+        agents.tell("PreToolUse", "Write", **given)
+        agents.write(f"by-{session}.txt", "x")
+        agents.tell("PostToolUse", "Write", **given)
+    agents.tell("PreToolUse", "Read", file_path="a.txt")
+    agents.write("by-hand.txt", "x")
+    agents.tell("PostToolUse", "Read", file_path="a.txt")
+    next_turn = {"prompt_id": "next"}
+    agents.tell("UserPromptSubmit", more=next_turn)
+    agents.tell("PreToolUse", "Write", file_path="next.txt", more=next_turn)
+    agents.write("next.txt", "x")
+    agents.write("later-by-hand.txt", "x")
+    agents.tell("PostToolUse", "Write", file_path="next.txt", more=next_turn)
+    agents.tell("Stop")
+    with agents.workspace() as workspace:
+        receipt = workspace.undo_selected(PERSON, Selection(turn="turn of s1"))
+    beside = " ".join(receipt.notes)
+    assert "by-hand.txt" in beside
+    assert "later-by-hand.txt" not in beside
+    assert not (agents.root / "by-s1.txt").exists()
+    assert (agents.root / "by-s2.txt").exists()
+
+
 def test_a_folder_with_a_file_that_a_call_names_is_moved_by_who_moves_it(agents):
     for name in ("d/a.txt", "d/in/b.txt", "d/deep/in/c.txt"):
         (agents.root / name).parent.mkdir(parents=True, exist_ok=True)

@@ -407,6 +407,11 @@ class Truth:
         found = {*_lines(entry)}
         return self._added(name) <= found <= {*_lines(start)} | self._lines_of("person", name)
 
+    def has_less(self, name: str, entry: Entry | None) -> bool:
+        """Whether a file holds nothing but what it holds now, and all of that which is surely the person's."""
+        found = {*_lines(entry)}
+        return bool(entry) and self._added(name) <= found <= {*_lines(self.now.get(name))}
+
     def goes_back_with(self, name: str, back: Entry | None, entry: Entry) -> bool:
         """Whether a file that goes back from a name holds what it had before, and of what others did to it there no less
         than is surely the person's.

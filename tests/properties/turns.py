@@ -616,6 +616,9 @@ def _taken_back(place: Place, one: History, truth: Truth, session: str) -> Wrong
         # What a person did last to a name stays, where only what the agent made of it since goes back.
         if told and name in contested and entry in truth.left(name):
             continue
+        # What goes back of a file by one of its names is gone by all, also by one that is left.
+        if told and name in truth.linked and truth.has_less(name, entry):
+            continue
         # A folder that a person made again in the place of one that went has the rights that they gave it.
         if f"{_shown(name)} stays as somebody made it" in said and entry == truth.now.get(name):
             continue

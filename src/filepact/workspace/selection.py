@@ -465,8 +465,7 @@ def left_beside(
     agents = {one.session.agent for one in taken} - {""}
     found: list[Operation] = []
     beside = {f"{NOBODY} {one.session.id}" for one in taken}
-    told = (one.when for one in _begins(store, roots) if one.title in turns)
-    begun = next(told, float("inf"))
+    begun = next((x.when for x in _begins(store, roots) if x.title in turns), float("inf"))
     for one in newest_first(store, frozenset(roots)):
         early = one.seq < first and one.session.id not in beside
         if early and one.created < begun:
@@ -475,7 +474,8 @@ def left_beside(
             continue
         if one.session.turn:
             if one.session.turn not in turns and one.seq > last and one.session.agent in agents:
-                found.clear()  # That was after the next turn had begun.
+                other = f"{NOBODY} {one.session.id}" not in beside  # Else the next turn had begun.
+                found = [x for x in found if other and x.session.id in beside]
             continue
         done = one.kind == "change" and _stands(one)
         own = any(one.session.agent.startswith(agent) for agent in agents)
