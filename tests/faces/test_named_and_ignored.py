@@ -1088,6 +1088,65 @@ def test_what_was_moved_and_not_read_before_stays_on_the_disk(root, agent, comma
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the system does not say when a file was made")
+@pytest.mark.parametrize("scanned", [False, True], ids=["watched", "scanned"])
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("mv ../outside a.txt", True),
+        ("""python3 -c 'import os; os.rename("node_mod" + "ules/only", "a.txt")'""", True),
+        ("mv .env ../t; mv a.txt .env; mv ../t a.txt", True),
+        ("cp ../outside ../t; mv ../t a.txt", False),
+        ("mv b.txt a.txt", False),
+        ("ln -f b.txt a.txt", False),
+    ],
+)
+def test_what_came_from_elsewhere_in_the_place_of_a_file_is_named_when_that_comes_back(
+    root, tmp_path, command, told, scanned
+):
+    for name in ("../outside", "node_modules/only", ".env"):
+        (root / name).write_text("the only copy\n")
+    (root / "b.txt").write_text("b\n")
+    time.sleep(0.05)  # Times of files may be behind the clock.
+    agent = Agent(root, tmp_path / "state")
+    with closing(agent.daemon):
+        agent.bash("true")
+        agent.watch(not scanned)
+        agent.bash(command)
+    where = ("--root", str(root), "--state", agent.state, "--unattended")
+    came = (root / "a.txt").read_text()
+    done = command_line.command("undo", "--turn", *where)
+    assert (root / "a.txt").read_text() == "a.txt of the person\n"
+    assert (root / "b.txt").read_text() == "b\n"
+    assert done.code == told
+    assert ("a.txt: what came there in its place is in the journal alone" in done.out) == told
+    command_line.command("redo", *where)
+    assert (root / "a.txt").read_text() == came
+
+
+@pytest.mark.parametrize("command", ["mv b.txt a.txt", "mv b.txt t; mv a.txt b.txt; mv t a.txt"])
+def test_a_file_that_was_moved_over_another_one_goes_back_with_it_or_stays(root, agent, command):
+    (root / "b.txt").write_text("the only copy\n")
+    agent.bash("true")
+    agent.bash(command)
+    where = ("--root", str(root), "--state", agent.state, "--unattended")
+    after = (root / "b.txt").read_text() if (root / "b.txt").exists() else None
+    for name in ("a.txt", "b.txt"):
+        assert command_line.command("undo", name, *where).code == 0
+        assert (root / "a.txt").read_text() == "a.txt of the person\n"
+        assert (root / "b.txt").read_text() == "the only copy\n"
+        assert command_line.command("redo", name, *where).code == 0
+        assert (root / "a.txt").read_text() == "the only copy\n"
+        assert ((root / "b.txt").read_text() if (root / "b.txt").exists() else None) == after
+    (root / "b.txt").unlink(missing_ok=True)
+    (root / "b.txt").write_text("a person's\n")
+    done = command_line.command("undo", "--turn", "--partly", *where)
+    assert done.code == 1
+    assert "a.txt: b.txt stays as it is" in done.err
+    assert (root / "a.txt").read_text() == "the only copy\n"
+    assert (root / "b.txt").read_text() == "a person's\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the system does not say when a file was made")
 @pytest.mark.parametrize("link", [False, True])
 def test_a_file_that_came_from_elsewhere_by_itself_is_not_removed_and_a_copy_is(
     root, tmp_path, link

@@ -294,7 +294,8 @@ class Player:
         # A call has what it names, whoever wrote it meanwhile, also if nobody hears of its end.
         led = {_leads(self.place.root, call.named)} if call.named else set()
         self.truth.through |= (led | self._led) - named
-        named |= led
+        # What somebody moved away from a name of its words meanwhile goes back to that.
+        named |= led | {new for old, new in self.truth.moved.items() if old in call.command}
         if killed:
             self.truth.blend(since, set() if call.own else named)
             self.ran = 0

@@ -124,6 +124,7 @@ class Truth:
         linked: Files that had another name (hard links) at some time, with the numbers of what stood there.
         beside: What a person left in the root beside layers.
         came: Under which name a file was before that an agent moved to a name.
+        moved: To which name somebody else moved what was under a name.
         through: Files that a call may have written by a link that came meanwhile in the place of the one that it names.
         changes: By name: who, from what, to what, when.  A ``touch`` is the agent's, and the same stands there again.
     """
@@ -136,6 +137,7 @@ class Truth:
     linked: dict[str, set[int]] = field(default_factory=dict)
     beside: dict[str, Entry | None] = field(default_factory=dict)
     came: dict[str, str] = field(default_factory=dict)
+    moved: dict[str, str] = field(default_factory=dict)
     through: set[str] = field(default_factory=set)
     _stamps: dict[str, os.stat_result] = field(default_factory=dict)
 
@@ -160,9 +162,12 @@ class Truth:
             with suppress(FileNotFoundError):  # Something goes on, as after a kill.
                 found = self._tree(root)
         was = {one.st_ino: name for name, one in stamps.items()}
-        for name, one in self._stamps.items() if who == "agent" else ():
+        for name, one in self._stamps.items():
             if was.get(one.st_ino, name) != name and stamps.get(name, None) != one:
-                self.came[name] = was[one.st_ino]
+                if who == "agent":
+                    self.came[name] = was[one.st_ino]
+                else:
+                    self.moved[was[one.st_ino]] = name
         for name in self.now.keys() | found.keys():
             before, after = self.now.get(name), found.get(name)
             if before != after:
@@ -313,6 +318,18 @@ class Truth:
             at for one in names for at in above(one) if self.now.get(at, ("folder",))[0] != "folder"
         ]
         return any(self.really(at)[-1:] and self.really(at)[-1][0] != "agent" for at in tops)
+
+    def is_led_to(self, name: str) -> bool:
+        """Whether a call may have written a file by a link that came meanwhile, or that somebody else has made."""
+        links = (
+            (at, one[2][1])
+            for at, some in self.changes.items()
+            for one in some
+            if one[0] != "agent" and one[2] and one[2][0] == "link"
+        )
+        return name in self.through or any(
+            os.path.normpath(os.path.join(os.path.dirname(at), to)) == name for at, to in links
+        )
 
     def came_with_others(self, name: str) -> bool:
         """Whether what an agent moved to a name came from where somebody else had a hand in it, or what went from there has."""

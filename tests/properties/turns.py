@@ -644,7 +644,7 @@ def _taken_back(place: Place, one: History, truth: Truth, session: str) -> Wrong
             or _is_unseen(one.door, entry, wanted[0], name, held)
             or _came_unseen(one, truth, name, entry)
             or (wanted == [None] and left_above and _came_ignored(one, name))
-            or (name in truth.through and _is_left_out(replace(one, door="off"), name))
+            or (truth.is_led_to(name) and _is_left_out(replace(one, door="off"), name))
         ):
             truth.unseen.append(name)
             continue

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from filepact.domain.document import RootId
     from filepact.domain.policy import Action
 
-__all__ = ["ChangeKind", "ChangeRuns", "ChangeSet", "FileChange", "net_changes"]
+__all__ = ["ChangeKind", "ChangeRuns", "ChangeSet", "FileChange", "moved_over", "net_changes"]
 
 ChangeKind = Literal["create", "modify", "delete"]
 
@@ -309,6 +309,22 @@ def net_changes(
         for change in changes.changes:
             runs.add(change)
     return tuple(step.inverse() for step in reversed(runs.steps()))
+
+
+def moved_over(changes: Collection[FileChange]) -> dict[WorkspacePath, WorkspacePath]:
+    """Files that hold what another one held, which does not any more, each with that; one of them was there before and after.
+
+    So it is where a file was moved over another one, or two have changed places.
+    """
+    sides = [(x, x.before and x.before.content, x.after and x.after.content) for x in changes]
+    several = Counter(was for _, was, now in sides if was != now)
+    went = {was: x for x, was, now in sides if was != now and several[was] == 1}
+    return {
+        one.path: old.path
+        for one, was, now in sides
+        if now and now not in (was, FOLDER.content) and (old := went.get(now)) is not None
+        if one.before or old.after
+    }
 
 
 def _written_now(change: FileChange) -> FileChange:

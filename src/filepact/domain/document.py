@@ -23,6 +23,7 @@ __all__ = [
     "ANOTHER_FILE",
     "FOLDER",
     "LINK",
+    "OVER",
     "UNSEEN",
     "Document",
     "KnownTextRecord",
@@ -277,8 +278,10 @@ def _short(content: str, mode: int) -> str:
 
 FOLDER: Final = Revision(_NO_BYTES, _FOLDER_MODE)
 """The state of a folder of which nothing is known."""
-UNSEEN: Final = Revision.unread("unseen", 0o600)
+UNSEEN: Final = Revision(_UNREAD.ljust(64, "1"), 0o600)
 """What a file was before it came from where nobody looks; it has the mode with which it came."""
+OVER: Final = Revision(_UNREAD.ljust(64, "2"), 0o600)
+"""The same of one that came in the place of another file, which goes back."""
 
 
 def same_state(one: Revision | None, other: Revision | None) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.compression import compress, decompress
 from filepact.domain.change import ChangeSet, FileChange
-from filepact.domain.document import FOLDER, UNSEEN, Revision, WorkspacePath
+from filepact.domain.document import FOLDER, OVER, UNSEEN, Revision, WorkspacePath
 from filepact.domain.operation import BY_SEVERAL, PAST_THE_DOORS, SEEN, UNASKED, WAYS
 from filepact.domain.policy import AccessRequest
 from filepact.domain.protected import is_bookkeeping, steers_git
@@ -408,11 +408,12 @@ class ExternalChanges:
                 del seen.states[path]
             else:
                 self._compare(path, state, seen, session.agent)
-        gone, came = {one.path for one in seen.lost if not one.after}, self._files.others
-        for one in [x for x in seen.changes if not x.before and came.get(x.path) in gone]:
-            # It may be the only copy of what the other file held.
-            seen.changes.remove(one)
-            seen.lost.append(replace(one, before=UNSEEN, after=unread(seen.states[one.path])))
+        lost, came = {one.path for one in seen.lost}, self._files.others
+        for one in [x for x in seen.changes if x.after and came.get(x.path) in {*lost, x.path}]:
+            # It may be the only copy of what another file held; what it has replaced comes back.
+            seen.changes = [x for x in seen.changes if x is not one or x.before]
+            after = unread(seen.states[one.path])
+            seen.lost.append(replace(one, before=OVER if one.before else UNSEEN, after=after))
         missed = self._adopt_missed(session, tool)
         looked = replace(self._adopt(session, tool, seen), missed=missed, touched=seen.touched)
         self._files.note_folders(repositories(self._guard, () if session.agent else seen.touched))

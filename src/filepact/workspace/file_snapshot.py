@@ -409,6 +409,11 @@ class FileSnapshot:
         whole = {one for one in above if (self._root.born(one) or 0) < looked}
         return frozenset(before | there), frozenset(x for x in alone if dirname(x) not in whole)
 
+    def is_from_elsewhere(self, name: str, stamp: Stamp, looked: int) -> bool:
+        """Whether a file in the place of a known one is older than the last look, and none that was known then."""
+        older = 0 < (self._root.born(name) or 0) < looked - COARSE
+        return older and all(one.inode != stamp.inode for one in self.stamps.values())
+
     def _expected(self, hidden: Collection[str]) -> set[str]:
         """The files that are looked at every time, with those of folders that came, and what Git has put into hidden ones."""
         names, written = set(self._attended), set[str]()

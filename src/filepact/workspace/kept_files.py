@@ -73,7 +73,7 @@ class KnownFiles:
         marks: When marks were made that have not served their purpose.
         newly: Files that were there before they were seen; what they hold has to be read.
         ends: What was moved, each name with the other one, as of the last look at differences.
-        others: The same of files alone, those among them that are in the place of others.
+        others: The same of files alone, those among them that are in the place of others; itself for one from elsewhere there.
     """
 
     def __init__(
@@ -393,12 +393,9 @@ class KnownFiles:
         late = self._since if self.started else None
         differs = [] if late is None else [*self.folder_differences(CallRange(late))]
         for name, snapshot in self._snapshots.items():
-            folders = dict(snapshot.there)
-            for (of, folder), was, _, _ in differs:
-                if of == name:
-                    folders.pop(folder, None)
-                    folders |= {} if was is None else {folder: was}
-            snapshot.folders = folders
+            told = {folder: was for (of, folder), was, _, _ in differs if of == name}
+            known = {**snapshot.there, **told}
+            snapshot.folders = {x: state for x, state in known.items() if state is not None}
         self._count_unwatched()
         self.started = True
         unread.reverse()  # They are taken from the end.
@@ -438,6 +435,8 @@ class KnownFiles:
                 # One that is there by another name, which it got before, went before.
                 path, names = at(name), (name, *moves.sources(name)[-1:], *(again or ())[:1])
                 mine = any(map(claims, map(at, names)))
+                if other and stamp and ignored and snapshot.is_from_elsewhere(name, stamp, looked):
+                    self.others[path] = path
                 went = again and since and not moves.later(again[0], since, sure=mine)
                 if stamp is None:
                     (before if went and by_folder else left).update(folders_above(name))

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from filepact.domain.change import ChangeSet, FileChange
+from filepact.domain.change import ChangeSet, FileChange, moved_over
 from filepact.domain.deadline import FOREVER, Deadline
 from filepact.domain.document import (
     FOLDER,
@@ -262,12 +262,13 @@ class Rebase:
     def torn(self, changes: ChangeSet, conflicts: Conflicts) -> Conflicts:
         """The names of what does not get its former one again: there may be no other copy of it."""
         some = changes.changes if conflicts else ()
-        pairs = {new.path: old.path for old, new in same_entries(some)}
+        pairs = moved_over(some) | {new.path: old.path for old, new in same_entries(some)}
         with suppress(NotFoundError):
             pairs |= {new: old.path for new, old in renames(some, self._store.content).items()}
-        ends = {old: new for new, old in pairs.items() if new in conflicts and old not in conflicts}
-        stays = {x: f"{self._show(y)} stays as it is" for x, y in ends.items()}
-        return {x: _stale(self._show(x), why) for x, why in stays.items()}
+        stay, show = {**conflicts}, self._show
+        while more := {y: x for x, y in pairs.items() if x in stay and y not in stay}:
+            stay |= {y: _stale(show(y), f"{show(x)} stays as it is") for y, x in more.items()}
+        return {x: why for x, why in stay.items() if x not in conflicts}
 
     def are_bookkeeping(self, changes: ChangeSet, conflicts: Conflicts) -> bool:
         """Whether all that cannot go back is what Git notes for itself, which keeps nothing else from going back."""

@@ -11,7 +11,7 @@ from posixpath import dirname, join, normpath
 from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.domain.deadline import FOREVER, Deadline
-from filepact.domain.document import FOLDER, LINK, UNSEEN
+from filepact.domain.document import FOLDER, LINK, OVER, UNSEEN
 from filepact.errors import BinaryFileError, FilepactError, NotFoundError, WriteFailedError
 from filepact.text.codec import detect
 from filepact.text.compare import compare_lines
@@ -232,8 +232,7 @@ def show_changes(
             bytes that programs may take for ASCII are written out.
         deadline: Asked before each file.
     """
-    diffs: list[str] = []
-    files: list[FileReport] = []
+    diffs, files = list[str](), list[FileReport]()
     several = len(changes.changes) > 1
     hidden = {one.path for one in changes.changes if hides(one.path, states(one, versions))}
     whole = not hidden
@@ -247,8 +246,7 @@ def show_changes(
         shown = show(change.path)
         origin = renamed.get(change.path)
         if of_file is None:
-            shown = f"{shown}/"
-            diff = ""
+            shown, diff = f"{shown}/", ""
         elif change.path in hidden:
             diff = _HIDDEN.format(name=shown)
         elif not change.retraceable:
@@ -584,6 +582,8 @@ def not_kept(shown: str, change: FileChange | None = None, *, by: str = "") -> N
     hint = "Other operations can be taken back by their ids."
     if lost and lost.content == UNSEEN.content:
         said, hint = "it came there from elsewhere, and stays", "Move it away yourself."
+    elif lost and lost.content == OVER.content:
+        said = "what came there in its place is in the journal alone, and a redo brings it back"
     elif change and not change.before:
         said, hint = "it was made there and stays until you remove it", "Remove it yourself."
     elif lost and lost.is_folder and not lost.was_read:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from posixpath import basename, dirname
 from typing import TYPE_CHECKING, Final
 
-from filepact.domain.change import ChangeRuns, ChangeSet, FileChange
+from filepact.domain.change import ChangeRuns, ChangeSet, FileChange, moved_over
 from filepact.domain.operation import PARTLY, SEEN, who
 from filepact.errors import NoChangeError, NotFoundError, StaleFileError
 from filepact.text.confusables import shown_name
@@ -253,13 +253,15 @@ def plan_redo(
     plan = UndoChange("redo", undo.id, f"redo {said}", undo.changes.inverse(), operations=(undo,))
     plan = replace(plan, notes=tuple(stay))
     if places:
-        outside = [path for path in undo.changes.paths if not any(is_in(path, at) for at in places)]
-        if len(outside) == len(undo.changes.paths):
+        some = plan.changes.changes
+        meant = [one for one in some if any(is_in(one.path, at) for at in places)]
+        if not meant:
             raise NoChangeError(
                 f"{undo.id} took nothing back there",
                 hint=f"`filepact show {undo.id}` lists its files.",
             )
-        plan = plan.in_part(outside)
+        kept = {one.path for one in _with_other_ends(meant, some, store)}
+        plan = plan.in_part([one.path for one in some if one.path not in kept])
     return plan
 
 
@@ -524,10 +526,11 @@ def _with_other_ends(
             paths |= ends | {
                 x.path for x in left if x.path in homes or turning_above(x.path, homes)
             }
+    pairs = [*moved_over(left).items()]
     with suppress(NotFoundError):
-        for new, old in renames(left, store.content).items():
-            if not paths.isdisjoint((new, old.path)):
-                paths |= {new, old.path}
+        pairs += [(new, old.path) for new, old in renames(left, store.content).items()]
+    while more := {x for pair in pairs for x in pair if not paths.isdisjoint(pair)} - paths:
+        paths |= more
     return [one for one in left if one.path in paths]
 
 
