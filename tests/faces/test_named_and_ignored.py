@@ -85,7 +85,7 @@ class Agent:
         operations = self.log()[after:]
         with open_workspace(str(self.root), state_dir=self.state, settings=Settings()) as workspace:
             for operation in reversed(operations):
-                if "not kept, so it cannot" not in operation.note:
+                if "so that cannot be taken back" not in operation.note:
                     workspace.undo(PERSON, operation.id)
 
 
@@ -787,7 +787,7 @@ def test_what_cannot_be_kept_is_said_before_with_its_size(root, agent, monkeypat
         stream.truncate(70_000_000)
     told = agent.bash("rm -rf data")
     assert "data/huge (70,000,000 bytes)" in told
-    lost = next(one for one in agent.log() if "not kept, so it cannot" in one.note)
+    lost = next(one for one in agent.log() if "so that cannot be taken back" in one.note)
     assert "data/huge (70,000,000 bytes)" in lost.note
     agent.undo()
     assert (root / "data/base.db").read_text() == "data/base.db of the person\n"

@@ -361,6 +361,7 @@ class ExternalChanges:
         try:
             if self._files.marks or self._files.get(path) is None:
                 return ChangeList()
+            self._files.others.clear()  # They are of the last look at all.
             with self._locks.hold(self._keys):
                 return self._find(session, PAST_THE_DOORS, [(path, self._files.present(path))])
         finally:
@@ -574,7 +575,7 @@ class ExternalChanges:
         beyond = f"{unwatched_said(self._files.unwatched)}; " if self._files.unwatched else ""
         lead = f"{UNASKED} {asked}; {beyond}" if asked else beyond
         if seen.lost:
-            note = f"{lead}what it held was not kept, so it cannot be taken back: {sized}"
+            note = f"{lead}what it held was not kept, or came from elsewhere, so that cannot be taken back: {sized}"
             lost = self._put_down(session, tool, seen.lost, note, seen)
         if inner:
             first = self._put_down(session, tool, [*{*inner.values()}], f"{lead}{SEEN}", seen)
