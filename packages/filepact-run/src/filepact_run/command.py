@@ -254,7 +254,7 @@ def _observe(workspace: Workspace, words: list[str]) -> CommandAnswer:
             _say(f"filepact: {operation.note.partition(';')[0]}")
         if operation is found.lost:
             lost = some_names(found.unkept)
-            _say(f"filepact: no undo brings these back (not kept, or from elsewhere): {lost}")
+            _say(f"filepact: no undo brings these back, from elsewhere or not kept: {lost}")
             continue
         _say(f"filepact: `filepact undo {operation.id}` takes that back")
     if workspace.external.unwatched > unwatched:
