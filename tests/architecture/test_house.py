@@ -11,9 +11,9 @@ from collections import defaultdict
 from tests.architecture.project import HOUSE, MODULES, WINGS, dotted, syntax
 
 MOST_MODULES = 159
-MOST_LINES = 61_000
+MOST_LINES = 60_999
 CORE = ("text", "domain", "fs", "store", "workspace")
-MOST_CORE_LINES = 52_078
+MOST_CORE_LINES = 52_077
 MOST_WING_LINES = {
     "filepact_acp": 10_450,
     "filepact_cli": 7_305,

@@ -996,6 +996,25 @@ def test_what_was_written_before_a_change_of_ours_is_told_though_that_has_covere
     assert outside.detect(PERSON) == ChangeList()
 
 
+def test_what_a_change_of_ours_has_covered_waits_for_a_look_at_that_file(
+    root, workspace, outside, session
+):
+    for name in ("a.txt", "b.txt"):
+        (root / name).write_text("one\n")
+    outside.resnapshot()
+    (root / "a.txt").rename(root / "moved.txt")
+    write(workspace, session, "a.txt", "anew\n")
+    (root / "b.txt").write_text("two\n")
+    looked = outside.detect(session, wanted=lambda path: path.path == "b.txt")
+    assert told(looked) == {("b.txt", "modify")}
+    assert looked.missed == ()
+    looked = outside.detect(PERSON)
+    assert told(looked) == {("moved.txt", "create")}
+    (missed,) = looked.missed
+    assert {(one.path.path, one.kind) for one in missed.changes.changes} == {("a.txt", "delete")}
+    assert outside.detect(PERSON) == ChangeList()
+
+
 def test_a_private_key_that_a_change_of_ours_has_covered_is_not_told(
     root, workspace, outside, session
 ):

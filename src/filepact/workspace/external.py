@@ -41,7 +41,7 @@ from filepact.workspace.kept_files import KnownFiles
 from filepact.workspace.moves import as_moved, carry, of_repository, renamed, with_repositories
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+    from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 
     from filepact.domain.document import RootId
     from filepact.domain.operation import ChangeId, Operation, Session
@@ -415,7 +415,7 @@ class ExternalChanges:
             seen.changes = [x for x in seen.changes if x is not one or x.before]
             after = unread(seen.states[one.path])
             seen.lost.append(replace(one, before=OVER if one.before else UNSEEN, after=after))
-        missed = self._adopt_missed(session, tool)
+        missed = tuple(self._adopt_missed(session, tool, seen))
         looked = replace(self._adopt(session, tool, seen), missed=missed, touched=seen.touched)
         self._files.note_folders(repositories(self._guard, () if session.agent else seen.touched))
         self._files.learn(seen.states)
@@ -530,10 +530,10 @@ class ExternalChanges:
         if old and known and read and known not in (before, change.after):
             self._missed.append((old, FileChange(change.path, known, before)))
 
-    def _adopt_missed(self, session: Session, tool: str) -> tuple[Operation, ...]:
-        """Put into the journal what later changes of ours have covered."""
-        missed, self._missed = self._missed, []
-        made: list[Operation] = []
+    def _adopt_missed(self, session: Session, tool: str, of: _Seen) -> Iterator[Operation]:
+        """Put into the journal what later changes of ours have covered, as far as this look is at it."""
+        missed = [x for x in self._missed if of.wanted(x[1].path)]
+        self._missed = [x for x in self._missed if x not in missed]
         while missed:
             seen = _Seen()
             # Of one file as often as we changed it: an operation holds a file once.
@@ -548,8 +548,7 @@ class ExternalChanges:
                         seen.changes.append(change)
             if seen.changes:
                 note = "found when the same files had been changed once more"
-                made.append(self._put_down(session, tool, seen.changes, note, seen))
-        return tuple(made)
+                yield self._put_down(session, tool, seen.changes, note, seen)
 
     def _adopt(self, session: Session, tool: str, seen: _Seen) -> ChangeList:
         """Put changes into the journal that are on the disk already."""
